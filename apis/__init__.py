@@ -1,0 +1,1 @@
+"""What users write: data. This package imports nothing of ours."""

@@ -1,0 +1,26 @@
+"""Go durations (`10m`, `1h30m`): text to seconds, pure."""
+
+import re
+
+PATTERN = r"^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
+"""Go's `time.ParseDuration` without a sign: no days and no weeks."""
+
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_LONGEST = 2**63 / 1e9  # Go counts nanoseconds in 64 bits
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    """The length of a Go duration in seconds. Raises ValueError, with the remedy, for anything else; Go has no `d` and no `w`."""
+    if not re.fullmatch(PATTERN, text):
+        raise ValueError("must be a Go duration such as 10m, 1h30m or 0s: write days and weeks as hours (24h, 168h)")
+    length = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    if length > _LONGEST:
+        raise ValueError("must be shorter than 292 years, which is the longest Go duration: write 0s for never")
+    return length
+
+
+def checked(text: str) -> str:
+    """The text as it is, when it is a Go duration. Raises ValueError as `seconds` does."""
+    seconds(text)
+    return text
