@@ -1,0 +1,152 @@
+"""A manager under test: one replica in a thread of its own, as its ServiceAccount, for the parents of one test."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import uvloop
+
+from apis.intent import Identity
+from manager.cluster import ApiCluster
+from manager.controller import Alone, Controller, Options
+from manager.credentials import load
+from manager.http import Client
+from manager.render.pool import Renderer
+from manager.schemas import Schemas
+from policy.account import Accounts
+
+T = TypeVar("T")
+
+READS = frozenset({"GET", "WATCH"})
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One request that the manager sent."""
+
+    method: str
+    path: str
+    status: int
+
+    @property
+    def writes(self) -> bool:
+        """True for anything but a read."""
+        return self.method not in READS
+
+
+class Mine(Alone):
+    """The parents of one test: those whose name starts with its mark. Tests share a server, not a manager."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+        self.controller: Controller | None = None
+
+    def holds(self, uid: str) -> bool:
+        """True for a parent or a Tenant whose name carries the mark."""
+        assert self.controller is not None
+        parent = self.controller.state.parents.get(uid)
+        if parent is not None:
+            return self.mark in parent.name
+        tenants = self.controller.state.tenants.values()
+        return any(tenant["metadata"]["uid"] == uid and self.mark in tenant["metadata"]["name"] for tenant in tenants)
+
+
+@dataclass
+class Running:
+    """Start, stop and look into a manager from a synchronous test."""
+
+    kubeconfig: Path
+    mark: str
+    options: Options = field(default_factory=Options)
+    sent: list[Sent] = field(default_factory=list)
+    wrap: Callable[[Any], Any] = lambda cluster: cluster
+
+    def __post_init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ready = threading.Event()
+        self._stop: asyncio.Event | None = None
+        self._error: BaseException | None = None
+        self.controller: Controller | None = None
+
+    def __enter__(self) -> "Running":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> "Running":
+        """Run until everything has been seen once."""
+        self._ready.clear()
+        self._thread = threading.Thread(target=self._run, name=f"manager {self.mark}", daemon=True)
+        self._thread.start()
+        assert self._ready.wait(60), "the manager did not start"
+        if self._error is not None:
+            raise self._error
+        return self
+
+    def stop(self) -> None:
+        """Stop as on a signal."""
+        if self._thread is not None and self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(30)
+            self._thread = None
+            if self._error is not None:
+                raise self._error
+
+    def restart(self) -> "Running":
+        """Stop, and start with an empty memory."""
+        self.stop()
+        return self.start()
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._main())
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._ready.set()
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        client = Client(await load(str(self.kubeconfig), None))
+        cluster = self.wrap(ApiCluster(client, observer=self._observe))
+        renderer = Renderer()
+        mine = Mine(self.mark)
+        self.controller = Controller(cluster, renderer, Schemas(cluster.get_raw), self.options, elector=mine)
+        mine.controller = self.controller
+        try:
+            await self.controller.start()
+            self._ready.set()
+            await self._stop.wait()
+        finally:
+            await self.controller.stop()
+            await renderer.close()
+            await client.close()
+
+    def _observe(self, method: str, path: str, status: int, _seconds: float) -> None:
+        self.sent.append(Sent(method, path, status))
+
+    def call(self, work: Callable[[Controller], Coroutine[Any, Any, T]]) -> T:
+        """Run something in the manager's own loop."""
+        assert self._loop is not None
+        assert self.controller is not None
+        return asyncio.run_coroutine_threadsafe(work(self.controller), self._loop).result(60)
+
+    def idle(self) -> None:
+        """Wait until there is nothing to do now."""
+        self.call(lambda controller: controller.idle())
+
+    def writes_since(self, mark: int) -> list[Sent]:
+        """The writes after the first `mark` requests."""
+        return [sent for sent in self.sent[mark:] if sent.writes]
+
+
+def options(default: Identity | None = None, **other: Any) -> Options:
+    """Options with a default account for cluster-scoped parents."""
+    return replace(Options(accounts=Accounts(default=default)), **other)
