@@ -1,0 +1,1 @@
+"""Makes it happen: the only package with clock, files and cluster."""

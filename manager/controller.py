@@ -1,0 +1,281 @@
+"""The running manager: watches wake, a queue hands out parents, a few workers reconcile them.
+
+Nothing polls but the safety resync.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import monotonic
+
+import structlog
+
+from apis.kind import Parent
+from apis.meta import FINALIZER, Key
+from apis.problems import Problem, Stale
+from apis.reasons import Reason
+from manager.elector import Alone, Elector
+from manager.execute import Outcome
+from manager.index import Index
+from manager.memory import Memory
+from manager.propose import Proposal, Surroundings
+from manager.queue import Queue, Work
+from manager.reconcile import Desk, Next, reconcile
+from manager.recover import recover
+from manager.render.pool import Renderer
+from manager.schemas import Schemas
+from manager.state import State
+from manager.tenancies import Tenancies
+from manager.tenure import WHOLE, Tenure, pruned_of
+from manager.wakeups import Wakeups
+from manager.watches import Watches
+from manager.world import Cluster, Resource
+from policy.account import Accounts
+from policy.pace import backoff
+
+log = structlog.get_logger("copyhold")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the manager runs. `workers`: parents at the same time; `width`: requests for the targets of one parent."""
+
+    accounts: Accounts = field(default_factory=Accounts)
+    workers: int = 4
+    width: int = 24
+    waits: int = 64  # watches on foreign objects that something waits for
+    streams: int = 200  # watches on what templates and copies read
+    kinds: frozenset[str] = frozenset()  # parents of these kinds only; empty: of all
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Whom the controller tells what it does."""
+
+    event: Callable[[Parent, str, Reason, str], None] = lambda _parent, _type, _reason, _note: None
+    passed: Callable[[Tenure, str, float], None] = lambda _tenure, _result, _seconds: None
+    dropped: Callable[[Parent], None] = lambda _parent: None
+
+
+class Controller:
+    """One replica. `start` returns when everything has been seen once; `run` works until it is cancelled."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        renderer: Renderer,
+        schemas: Schemas,
+        options: Options,
+        *,
+        elector: Elector | None = None,
+        told: Told | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        keep_policies: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.renderer = renderer
+        self.schemas = schemas
+        self.options = options
+        self.elector = elector or Alone()
+        self.told = told or Told()
+        self.now = now
+        self.state = State()
+        self.index = Index()
+        self.queue: Queue[str] = Queue()
+        self.tenures: dict[str, Tenure] = {}
+        reserved = frozenset({options.accounts.manager_namespace})
+        self.tenancies = Tenancies(cluster, self.state, self.elector, now)
+        self.wakeups = Wakeups(self.state, self.index, self.queue, self.tenures, reserved, self.tenancies.changed)
+        self.watches = Watches(cluster, self.state, self.index, self.wakeups, options.streams, options.waits, keep_policies)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # Life.
+
+    async def start(self) -> None:
+        """Watch what is ours and wait until all of it has been seen; then the first passes begin."""
+        await self.watches.start()
+        for uid in self.state.parents:
+            self.queue.add(uid)
+        for name in self.state.tenants:
+            self.tenancies.changed(name)
+        self._tasks = [asyncio.create_task(self._work(), name=f"worker-{number}") for number in range(self.options.workers)]
+        self._tasks.append(asyncio.create_task(self.tenancies.run(), name="tenants"))
+
+    async def stop(self) -> None:
+        """End the workers where they are: memory was written before targets, so nothing is lost."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        self.queue.stop()
+        await self.watches.stop()
+
+    def gained(self) -> None:
+        """Parents became ours: look at all of them; those that are not ours are left alone."""
+        for uid in self.state.parents:
+            self.queue.add(uid)
+        for name in self.state.tenants:
+            self.tenancies.changed(name)
+
+    def lost(self, belongs: Callable[[str], bool]) -> None:
+        """These parents stopped being ours: what was known of them is not trusted any more, also when they come back soon."""
+        for uid in [uid for uid in self.tenures if belongs(uid)]:
+            self._drop(uid)
+
+    async def idle(self) -> None:
+        """Wait until nothing is left to do now (appointments may stand)."""
+        await self.queue.still()
+
+    # Work.
+
+    async def _work(self) -> None:
+        while True:
+            uid, work = await self.queue.take()
+            try:
+                with self.elector.writing(uid):
+                    await self._pass(uid, work)
+            except Problem as problem:
+                self._failed(uid, problem)
+            except Exception:
+                log.exception("pass failed by a defect", parent=self._name(uid))
+                self.queue.later(uid, None, 30.0)
+            finally:
+                self.queue.done(uid)
+
+    def _failed(self, uid: str, problem: Problem) -> None:
+        """Memory could not be read or written: nothing is known for sure, so begin anew after a while."""
+        tenure = self.tenures.get(uid)
+        attempt = tenure.attempt(WHOLE) if tenure is not None else 0
+        if isinstance(problem, Stale):
+            self._drop(uid)
+        delay = backoff(problem, attempt, random.random())  # noqa: S311 - spreads load, guards nothing
+        self.queue.later(uid, None, delay if delay is not None else 30.0)
+        log.warning("pass held", parent=self._name(uid), reason=str(problem.reason), message=str(problem), again_in=delay)
+
+    def _name(self, uid: str) -> str:
+        parent = self.state.parents.get(uid)
+        return str(parent) if parent is not None else uid
+
+    async def _pass(self, uid: str, work: Work) -> None:
+        parent = self.state.parents.get(uid)
+        if parent is None:
+            self._drop(uid)
+            return
+        if not self._ours(parent):
+            self._drop(uid)
+            return
+        started = monotonic()
+        tenure = await self._tenure(parent)
+        following = await reconcile(self.desk, tenure, None if work.whole else frozenset(work.units))
+        self._follow(tenure, following, whole=work.whole)
+        self.told.passed(tenure, "finished" if following.finished else "done", monotonic() - started)
+
+    def _ours(self, parent: Parent) -> bool:
+        wanted = not self.options.kinds or parent.kind.kind in self.options.kinds
+        return wanted and self.elector.holds(parent.uid)
+
+    async def _tenure(self, parent: Parent) -> Tenure:
+        """What we know of a parent; read from memory the first time, with its targets under watch before anything is decided."""
+        tenure = self.tenures.get(parent.uid)
+        if tenure is None:
+            memory = await Memory.load(self.cluster, parent)
+            records = dict(memory.records)
+            if not records and FINALIZER in parent.finalizers and "observedGeneration" not in parent.status:
+                records = await recover(self.cluster, parent)
+            tenure = Tenure(parent, memory, records, pruned=pruned_of(parent))
+            await self.watches.targets(_kinds_of(tenure))
+            self.tenures[parent.uid] = tenure
+        if not _older(parent, tenure.parent):
+            tenure.parent = parent
+        return tenure
+
+    def _follow(self, tenure: Tenure, following: Next, *, whole: bool) -> None:
+        uid = tenure.parent.uid
+        if following.finished:
+            self._drop(uid)
+            return
+        for unit, seconds in following.after.items():
+            self.queue.later(uid, None if unit == WHOLE else unit, seconds)
+        self.watches.sources(uid, tenure.sources)
+        self.watches.wait_for(uid, following.waits, keep=not whole)
+        intent = self.state.intent(tenure.parent)
+        if whole and intent is not None and intent.resync > 0:
+            self.queue.later(uid, None, intent.resync * (1 + random.random() / 10))  # noqa: S311 - spreads load
+
+    def _drop(self, uid: str) -> None:
+        tenure = self.tenures.pop(uid, None)
+        self.queue.forget(uid)
+        self.watches.forget(uid)
+        if tenure is not None:
+            self.told.dropped(tenure.parent)
+
+    # What reconciling asks for.
+
+    @property
+    def desk(self) -> Desk:
+        """The world as it is at this moment, for one pass."""
+        return Desk(
+            cluster=self.cluster,
+            around=self._around,
+            now=self.now,
+            monotonic=monotonic,
+            dependencies=self.state.dependencies,
+            holds=self.elector.holds,
+            grace=self.elector.young,
+            urgent=lambda parent: self.queue.urgent(parent.uid),
+            tell=self.told.event,
+            watch=self._watch,
+            settled=self._settled,
+            width=self.options.width,
+        )
+
+    def _around(self, parent: Parent) -> Surroundings:
+        return Surroundings(
+            world=self.cluster,
+            renderer=self.renderer,
+            schemas=self.schemas,
+            tenancy=self.state.tenancy,
+            accounts=self.options.accounts,
+            index=self.index,
+            exists=self.state.parents.__contains__,
+            records_say=self._records_say,
+            note=lambda text: self.told.event(parent, "Normal", Reason.SOURCE_MISSING, text),
+        )
+
+    async def _records_say(self, uid: str, key: Key) -> bool:
+        """Does a parent record that it created this target? From its own memory, wherever it is reconciled."""
+        parent = self.state.parents.get(uid)
+        if parent is None:
+            return False
+        tenure = self.tenures.get(uid)
+        records = tenure.records if tenure is not None else (await Memory.load(self.cluster, parent)).records
+        record = records.get(key)
+        return record is not None and (record.created or record.pending)
+
+    def _watch(self, proposal: Proposal) -> None:
+        self.watches.begin(proposal.kinds)
+
+    def _settled(self, tenure: Tenure, outcome: Outcome) -> None:
+        """What the server answered goes into the index at once, so that the watch's echo is no news."""
+        key = outcome.decision.key
+        if outcome.live is not None and outcome.wrote:
+            self.index.note(key, outcome.live)
+        elif outcome.wrote and outcome.record is None:
+            self.index.remove(key, outcome.decision.item.live.uid if outcome.decision.item.live else "")
+        tenure.in_flight.discard(key)
+
+
+def _kinds_of(tenure: Tenure) -> frozenset[Resource]:
+    records = tenure.records.values()
+    return frozenset(
+        Resource(record.ref.group, record.ref.version, record.ref.kind, record.resource, not record.cluster_scoped)
+        for record in records
+        if record.resource
+    )
+
+
+def _older(parent: Parent, than: Parent) -> bool:
+    mine, theirs = parent.resource_version, than.resource_version
+    return mine.isdigit() and theirs.isdigit() and int(mine) < int(theirs)

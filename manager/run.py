@@ -1,0 +1,259 @@
+"""The running manager, put together: credentials, client, controller, Leases, health, Events; and its graceful end."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import structlog
+
+from apis.intent import Identity
+from apis.kind import Parent
+from apis.problems import Problem
+from apis.reasons import Reason
+from manager.admission.keep import keep
+from manager.cluster import ApiCluster
+from manager.controller import Controller, Options, Told
+from manager.credentials import load
+from manager.elector import Alone, Shared
+from manager.elector import Elector as Holder
+from manager.events import Notice, Recorder, Type
+from manager.health import Exposition, Health
+from manager.http import Client
+from manager.lease import Elector
+from manager.metrics import CONTENT_TYPE, Metrics, Share
+from manager.render.pool import Renderer
+from manager.schemas import Schemas
+from manager.tenure import Tenure
+from manager.world import Cluster
+from policy.account import Accounts
+from policy.election import Terms
+from policy.members import shard_of
+
+log = structlog.get_logger("copyhold")
+
+SHARDS = 4
+"""Into how many parts the parents are divided among replicas."""
+
+FINISH = 10.0
+"""Seconds that a graceful stop may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one replica runs; see `copyhold run --help`. `listen` is "ADDRESS:PORT", "" for no server."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    default_account: Identity | None = None
+    allowed_accounts: tuple[Identity, ...] = ()
+    kinds: tuple[str, ...] = ()
+    namespace: str = "copyhold-system"
+    listen: str = ""
+    identity: str = field(default_factory=socket.gethostname)
+    leases: bool = True
+    workers: int = 4
+    width: int = 24
+    render_workers: int = 1
+
+    @property
+    def accounts(self) -> Accounts:
+        """What policy wants to know of accounts."""
+        return Accounts(self.default_account, self.namespace, frozenset(self.allowed_accounts))
+
+
+async def run(settings: Settings) -> int:
+    """Run until SIGINT or SIGTERM. Answers the exit code: 0 after a signal, 1 when it could not go on."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        async with replica(settings) as failed:
+            await _first(stop, failed)
+            if not stop.is_set():
+                log.error("the leases ended: stopping")
+                return 1
+            log.info("stopping")
+    except Problem as problem:
+        log.error("cannot run", reason=str(problem.reason), message=str(problem))
+        return 1
+    return 0
+
+
+async def _first(stop: asyncio.Event, failed: "asyncio.Future[None]") -> None:
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((stopped, asyncio.shield(failed)), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+
+
+@asynccontextmanager
+async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
+    """One replica, working inside the block. Gives a future that is done when it cannot go on."""
+    endpoint = await load(settings.kubeconfig, settings.context)
+    metrics = Metrics()
+    failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async with contextlib.AsyncExitStack() as stack:
+        electing = _Electing(settings, metrics)
+        client = Client(endpoint, gate=electing.gate)
+        stack.push_async_callback(client.close)
+        cluster = ApiCluster(client, observer=_observer(metrics))
+        recorder = Recorder(cluster, metrics, instance=settings.identity)
+        renderer = Renderer(workers=settings.render_workers)
+        stack.push_async_callback(renderer.close)
+        controller = Controller(
+            cluster,
+            renderer,
+            Schemas(cluster.get_raw),
+            Options(settings.accounts, settings.workers, settings.width, kinds=frozenset(settings.kinds)),
+            elector=electing.holder,
+            told=_told(recorder, metrics),
+            keep_policies=lambda: _keep(cluster, settings),
+        )
+        health = Health(lambda: _missing(controller), Exposition(lambda: _text(metrics, controller), CONTENT_TYPE))
+        if settings.listen:
+            host, _, port = settings.listen.rpartition(":")
+            bound = await health.start(host.strip("[]"), int(port))
+            stack.push_async_callback(health.stop)
+            log.info("listening", address=f"{host}:{bound}")
+        await _keep(cluster, settings)
+        telling = asyncio.create_task(recorder.run(), name="events")
+        stack.push_async_callback(_finish, telling, recorder)
+        stack.push_async_callback(electing.stop)  # after the controller has stopped: no write is under way any more
+        stack.push_async_callback(controller.stop)
+        await controller.start()
+        log.info("running", parents=len(controller.state.parents), tenants=len(controller.state.tenants))
+        await electing.start(controller, failed)
+        yield failed
+
+
+class _Electing:
+    """The Leases of this replica; nothing at all when it is to run alone."""
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._controller: Controller | None = None
+        self._elector: Elector | None = None
+        self.holder: Holder = Alone()
+        self.gate: Callable[[], float | None] | None = None
+        if settings.leases:
+            self._elector = Elector(
+                lambda: _connected(settings),
+                settings.namespace,
+                settings.identity,
+                gained=self._gained,
+                lost=self._lost,
+                shards=SHARDS,
+            )
+            self.holder = Shared(self._elector.fence, SHARDS, Terms().lease)
+            self.gate = self._elector.fence.gate
+
+    def _gained(self, shard: int) -> None:
+        log.info("lease gained", shard=shard)
+        self._metrics.leases_held.inc()
+        if self._controller is not None:
+            self._controller.gained()
+
+    def _lost(self, shard: int) -> None:
+        log.info("lease lost", shard=shard)
+        self._metrics.leases_held.dec()
+        if self._controller is not None:
+            self._controller.lost(lambda uid: shard_of(uid, SHARDS) == shard)
+
+    async def start(self, controller: Controller, failed: "asyncio.Future[None]") -> None:
+        """Compete from now on."""
+        self._controller = controller
+        if self._elector is not None:
+            await self._elector.start()
+            waiting = asyncio.ensure_future(self._elector.wait())
+            waiting.add_done_callback(lambda _task: None if failed.done() else failed.set_result(None))
+
+    async def stop(self) -> None:
+        """Give everything back."""
+        if self._elector is not None and self._controller is not None:
+            await self._elector.stop()
+
+
+@asynccontextmanager
+async def _connected(settings: Settings) -> AsyncIterator[Cluster]:
+    """A cluster with connections of its own, for the thread that keeps the Leases."""
+    client = Client(await load(settings.kubeconfig, settings.context), connections=2)
+    try:
+        yield ApiCluster(client, timeout=Terms().lease / 2)
+    finally:
+        await client.close(1.0)
+
+
+async def _keep(cluster: Cluster, settings: Settings) -> None:
+    allowed = [f"{account.namespace}/{account.name}" for account in settings.allowed_accounts]
+    written = await keep(cluster, manager_namespace=settings.namespace, allowed=allowed)
+    if written:
+        log.info("admission policies written", names=list(written))
+
+
+async def _finish(telling: "asyncio.Task[None]", recorder: Recorder) -> None:
+    telling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await telling
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(FINISH / 2):
+            await recorder.flush(final=True)
+
+
+def _told(recorder: Recorder, metrics: Metrics) -> Told:
+    def event(parent: Parent, type_: str, reason: Reason, note: str) -> None:
+        log.info("told", parent=str(parent), type=type_, reason=str(reason), note=note)
+        recorder.record(Notice(parent.ref, parent.uid, Type(type_), reason, "Reconcile", note))
+
+    def passed(tenure: Tenure, result: str, seconds: float) -> None:
+        log.debug("pass", parent=str(tenure.parent), result=result, seconds=round(seconds, 4))
+        metrics.reconciled(tenure.parent.kind.kind, result, seconds)
+        metrics.parent(tenure.parent.ref, _share(tenure))
+
+    def dropped(parent: Parent) -> None:
+        with contextlib.suppress(KeyError):  # it never had a pass
+            metrics.forget(parent.ref)
+
+    return Told(event, passed, dropped)
+
+
+def _share(tenure: Tenure) -> Share:
+    targets: dict[tuple[str, str], int] = {}
+    contested = blocked = 0
+    for record in tenure.records.values():
+        kind = f"{record.ref.kind}.{record.ref.group}" if record.ref.group else record.ref.kind
+        state = "ready" if record.ok else str(record.reason)
+        targets[kind, state] = targets.get((kind, state), 0) + 1
+        contested += record.reason == Reason.CONTESTED
+        blocked += record.reason == Reason.PRUNE_BLOCKED
+    said = tenure.told
+    return Share({"Ready": said[0] == "True"} if said[0] else {}, targets, contested, blocked)
+
+
+def _observer(metrics: Metrics) -> Callable[[str, str, int, float], None]:
+    def observe(method: str, path: str, status: int, seconds: float) -> None:
+        metrics.request(method, plural_of(path), str(status or "none"), seconds)
+
+    return observe
+
+
+def plural_of(path: str) -> str:
+    """The resource that a request path speaks of: `/apis/apps/v1/namespaces/a/deployments/x` -> `deployments`."""
+    parts = path.strip("/").split("/")
+    rest = parts[3:] if parts[0] == "apis" else parts[2:]
+    if len(rest) >= 3 and rest[0] == "namespaces":
+        return rest[2]
+    return rest[0] if rest else parts[0]
+
+
+def _missing(controller: Controller) -> list[str]:
+    return controller.watches.missing()
+
+
+def _text(metrics: Metrics, controller: Controller) -> bytes:
+    metrics.queue_depth.set(len(controller.queue))
+    metrics.watches_open.set(controller.watches.open)
+    return metrics.text()

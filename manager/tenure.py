@@ -1,0 +1,65 @@
+"""What this replica knows of one parent while it reconciles it. Lost with the process; memory has what must not be lost."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from apis.intent import Identity
+from apis.kind import Parent
+from apis.meta import Key
+from apis.record import Record
+from manager.inputs import Source
+from manager.memory import Memory
+from manager.propose import Trouble
+from policy.budget import WINDOW, Pruned
+from policy.pace import FIGHT_CAP, FIGHT_WINDOW
+
+WHOLE = "*"
+"""Stands for all units where a unit is counted."""
+
+
+@dataclass(slots=True)
+class Tenure:
+    """One parent in the hands of this replica. `records` is ahead of memory while a pass runs."""
+
+    parent: Parent
+    memory: Memory
+    records: dict[Key, Record]
+    troubles: dict[str, tuple[Trouble, ...]] = field(default_factory=dict)
+    sources: dict[Source, frozenset[str]] = field(default_factory=dict)
+    units: frozenset[str] = frozenset()
+    tenants: tuple[str, ...] | None = None
+    identity: Identity | None = None
+    attempts: dict[str, int] = field(default_factory=dict)
+    repairs: dict[Key, list[float]] = field(default_factory=dict)
+    in_flight: set[Key] = field(default_factory=set)
+    wanted: set[Key] = field(default_factory=set)
+    pruned: tuple[Pruned, ...] = ()
+    nested: bool = False
+    checked: int = 0  # the generation whose templates and conditions were found right
+    told: tuple[str, str] = ("", "")  # the last Ready condition that an Event spoke of
+
+    def all_troubles(self) -> Iterator[Trouble]:
+        """What could not be made out, over all units."""
+        for troubles in self.troubles.values():
+            yield from troubles
+
+    def attempt(self, unit: str) -> int:
+        """Count a failure of a unit; answers how many were before it."""
+        count = self.attempts.get(unit, 0)
+        self.attempts[unit] = count + 1
+        return count
+
+    def repaired(self, key: Key, now: float) -> None:
+        """Note a repair of a target, and forget old ones."""
+        times = [at for at in self.repairs.get(key, ()) if now - at < FIGHT_WINDOW + FIGHT_CAP]
+        self.repairs[key] = [*times, now]
+
+    def prune(self, count: int, now: float) -> None:
+        """Note that targets were taken back, and forget what is older than the budget's hour."""
+        recent = tuple(entry for entry in self.pruned if now - entry.at < WINDOW)
+        self.pruned = (*recent, Pruned(now, count)) if count else recent
+
+
+def pruned_of(parent: Parent) -> tuple[Pruned, ...]:
+    """What the status says was taken back within the last hour."""
+    return tuple(Pruned(float(entry["at"]), int(entry["count"])) for entry in parent.status.get("pruned") or ())

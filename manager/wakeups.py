@@ -1,0 +1,173 @@
+"""Which event concerns whom: a change touches only what it concerns. Reads state, adds to the queue, writes nothing."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from apis.kind import Parent
+from apis.meta import Key, Manifest
+from apis.reasons import Reason
+from manager.index import Index
+from manager.inputs import Source
+from manager.queue import Queue
+from manager.state import State, is_ready, visible_change
+from manager.tenure import Tenure
+from policy.ownership import Live
+from policy.tenancy import Tenancy, covers, labels_of
+
+
+@dataclass(slots=True)
+class Wakeups:
+    """Turns what the watches show into work: (parent UID, unit)."""
+
+    state: State
+    index: Index
+    queue: Queue[str]
+    tenures: dict[str, Tenure]
+    reserved: frozenset[str]
+    tenant_changed: Callable[[str], None] = lambda _name: None
+    sources: dict[Source, dict[str, frozenset[str]]] = field(default_factory=dict)
+
+    # Parents.
+
+    def parent(self, before: Parent | None, after: Parent) -> None:
+        """A parent was made or changed."""
+        if visible_change(before, after):
+            self.queue.add(after.uid)
+        if before is None or is_ready(before) != is_ready(after):
+            self._dependents(after)
+
+    def parent_gone(self, parent: Parent) -> None:
+        """A parent is gone: those that depend on it, and those that wait for what it held, look again."""
+        self.queue.add(parent.uid)
+        self._dependents(parent)
+
+    def _dependents(self, parent: Parent) -> None:
+        for other in self.state.siblings(parent):
+            intent = self.state.intent(other)
+            if intent is not None and parent.name in intent.depends_on:
+                self.queue.add(other.uid)
+
+    # Tenants and namespaces.
+
+    def places(self, namespaces: set[str], tenants: set[str], before: Tenancy) -> None:
+        """Namespaces and tenants changed, from `before` to the present tenancy."""
+        now = self.state.tenancy
+        moved = {name for name in before.owner.keys() | now.owner.keys() if before.owner.get(name) != now.owner.get(name)}
+        changed = namespaces | moved
+        for name in tenants | {owner for space in changed for owner in (before.owner.get(space), now.owner.get(space)) if owner}:
+            self.tenant_changed(name)
+        for parent in list(self.state.parents.values()):
+            if self._whole(parent, changed, tenants, now):
+                self.queue.add(parent.uid)
+            else:
+                self._units(parent, changed, now)
+
+    def _whole(self, parent: Parent, namespaces: set[str], tenants: set[str], now: Tenancy) -> bool:
+        intent = self.state.intent(parent)
+        if intent is None:
+            return False
+        if intent.scope.home in namespaces:
+            return True
+        if not tenants:
+            return False
+        tenure = self.tenures.get(parent.uid)
+        if tenure is not None and tenants & set(tenure.tenants or ()):
+            return True
+        if intent.scope.home:
+            return now.owner.get(intent.scope.home) in tenants
+        selector = intent.scope.tenants
+        living = (now.tenants[name] for name in tenants if name in now.tenants)
+        return any(selector is None or selector.matches(labels_of(tenant)) for tenant in living)
+
+    def _units(self, parent: Parent, namespaces: set[str], now: Tenancy) -> None:
+        intent, tenure = self.state.intent(parent), self.tenures.get(parent.uid)
+        known = self._spaces(tenure) if tenure is not None else frozenset()
+        for name in namespaces:
+            if intent is not None and covers(intent, now, name, reserved=self.reserved):
+                self.queue.add(parent.uid, (name,))
+            for unit in known & {name} and self._units_in(tenure, name):
+                self.queue.add(parent.uid, (unit,))
+
+    @staticmethod
+    def _spaces(tenure: Tenure) -> frozenset[str]:
+        places = {record.ref.namespace for record in tenure.records.values()}
+        return frozenset(places | {record.unit for record in tenure.records.values()} | tenure.units)
+
+    @staticmethod
+    def _units_in(tenure: Tenure | None, namespace: str) -> set[str]:
+        """The units that have targets in a namespace, and the namespace itself where it is one."""
+        if tenure is None:
+            return set()
+        units = {record.unit for record in tenure.records.values() if namespace in (record.ref.namespace, record.unit)}
+        return units | ({namespace} & tenure.units)
+
+    # Targets.
+
+    def target(self, key: Key, before: Live | None, after: Live | None) -> None:
+        """A managed object changed, came or went (`after` None)."""
+        holders = {hold.parent for live in (before, after) if live is not None for hold in live.holdings}
+        for uid in holders:
+            tenure = self.tenures.get(uid)
+            if tenure is not None and key not in tenure.in_flight:
+                self.compare(tenure, key, after)
+
+    def compare(self, tenure: Tenure, key: Key, live: Live | None) -> None:
+        """Look again at a target that is not as it is recorded."""
+        record = tenure.records.get(key)
+        if record is None or not record.uid:
+            return
+        mine = live.held_by(tenure.parent.manager) if live is not None else None
+        as_recorded = live is not None and mine is not None and live.uid == record.uid and mine.fields == record.fields
+        if (
+            not as_recorded
+            or (live is not None and live.terminating)
+            or record.reason in (Reason.FIELD_TAKEN, Reason.TERMINATING)
+        ):
+            self.queue.add(tenure.parent.uid, (record.unit,))
+
+    def kind_seen(self, group: str, kind: str) -> None:
+        """A complete list of a kind was taken in: whatever changed while nobody watched shows now."""
+        for tenure in self.tenures.values():
+            for key in list(tenure.records):
+                if (key.group, key.kind) == (group, kind) and key not in tenure.in_flight:
+                    self.compare(tenure, key, self.index.live(key))
+
+    def kinds_changed(self) -> None:
+        """CustomResourceDefinitions changed: whoever waits for a kind looks again."""
+        for uid, tenure in self.tenures.items():
+            if any(trouble.problem.reason == Reason.KIND_UNKNOWN for trouble in tenure.all_troubles()):
+                self.queue.add(uid)
+
+    # Sources.
+
+    def source(self, source: Source, namespace: str) -> None:
+        """Something that was read changed, in this namespace ("" for cluster scope)."""
+        for uid, units in self.sources.get(source, {}).items():
+            if "" in units:
+                self.queue.add(uid)
+            elif namespace in units:
+                self.queue.add(uid, (namespace,))
+
+    def source_seen(self, source: Source) -> None:
+        """A source is watched from now on: what changed since it was read shows in one more look."""
+        for uid, units in self.sources.get(source, {}).items():
+            self.queue.add(uid, None if "" in units else units)
+
+    def read_by(self, uid: str, sources: Iterable[tuple[Source, frozenset[str]]]) -> set[Source]:
+        """What a parent reads now; answers the sources that nobody reads any more."""
+        wanted = dict(sources)
+        for source, units in wanted.items():
+            self.sources.setdefault(source, {})[uid] = units
+        dropped = {source for source, readers in self.sources.items() if uid in readers and source not in wanted}
+        for source in dropped:
+            self.sources[source].pop(uid)
+        unread = {source for source in dropped if not self.sources[source]}
+        for source in unread:
+            del self.sources[source]
+        return unread
+
+
+def namespace_of(manifest: Manifest) -> str:
+    """`metadata.namespace`, "" for cluster scope."""
+    namespace: str = manifest["metadata"].get("namespace", "")
+    return namespace

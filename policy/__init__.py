@@ -1,0 +1,1 @@
+"""What shall happen: pure and synchronous. No clock, no network, no files."""

@@ -1,0 +1,102 @@
+"""Where a rendered document may live: scope rules and refusals, pure. One document -> one Desired, or the author's mistake."""
+
+from dataclasses import dataclass
+
+from apis.intent import Policy, ScopeKind
+from apis.meta import Manifest, Ref
+from apis.problems import Invalid
+from apis.reasons import Reason
+from policy.target import Desired, digest_of, normalise
+from policy.tenancy import Unit
+
+NEEDED_VERBS = frozenset({"get", "patch", "delete"})
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What placing needs to know of a served kind."""
+
+    plural: str
+    namespaced: bool
+    verbs: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Who renders, for what, and under which rules."""
+
+    unit: Unit
+    scope: ScopeKind
+    namespaced_parent: bool
+    account: str
+    policy: Policy
+    source: str  # "resources[0] (quota) targets[1]"
+
+
+def check_document(manifest: Manifest, source: str) -> Ref:
+    """The identity that a document states. Raises Invalid when it states none that server-side apply can use."""
+    metadata = manifest.get("metadata")
+    for field in ("apiVersion", "kind"):
+        if not isinstance(manifest.get(field), str) or not manifest[field]:
+            raise Invalid(Reason.INVALID, f"{source}: {field} is missing or not a string: every target needs one")
+    what = f"{source}: {manifest['apiVersion']}/{manifest['kind']}"
+    if not isinstance(metadata, dict):
+        raise Invalid(Reason.INVALID, f"{what}: metadata is missing: give it a name")
+    if metadata.get("generateName"):
+        raise Invalid(Reason.INVALID, f"{what}: metadata.generateName cannot be applied: give metadata.name")
+    for field in ("name", "namespace"):
+        if field in metadata and metadata[field] is not None and not isinstance(metadata[field], str):
+            raise Invalid(Reason.INVALID, f"{what}: metadata.{field} is not a string: quote it")
+    for field in ("labels", "annotations"):
+        if not isinstance(metadata.get(field) or {}, dict):
+            raise Invalid(Reason.INVALID, f"{what}: metadata.{field} is not a map")
+    if not metadata.get("name"):
+        raise Invalid(Reason.INVALID, f"{what}: metadata.name is missing")
+    return Ref.of(manifest)
+
+
+def place(manifest: Manifest, served: Served, where: Place) -> Desired:
+    """Put a document where its scope says. Raises Invalid, naming source, object and remedy."""
+    ref = check_document(manifest, where.source)
+    what = f"{where.source}: {ref.api_version}/{ref.kind} {ref.name}"
+    missing = sorted(NEEDED_VERBS - served.verbs)
+    if missing:
+        raise Invalid(Reason.INVALID, f"{what}: the kind does not serve {', '.join(missing)}, so it cannot be managed")
+    namespace = _namespace(ref, served, where, what)
+    clean = normalise(manifest)
+    clean["metadata"].pop("namespace", None)
+    if namespace:
+        clean["metadata"]["namespace"] = namespace
+    return Desired(
+        ref=Ref(ref.group, ref.version, ref.kind, namespace, ref.name),
+        resource=served.plural,
+        cluster_scoped=not served.namespaced,
+        unit=where.unit.key,
+        tenant=where.unit.tenant,
+        policy=where.policy,
+        manifest=clean,
+        digest=digest_of([clean, where.policy.protect, where.account]),
+        sources=(where.source,),
+    )
+
+
+def _namespace(ref: Ref, served: Served, where: Place, what: str) -> str:
+    if not served.namespaced:
+        if where.namespaced_parent:
+            message = (
+                f"{what}: cluster-scoped kind {ref.api_version}/{ref.kind} is not allowed in a TenantResource: "
+                "ask for it in a GlobalTenantResource"
+            )
+            raise Invalid(Reason.CLUSTER_SCOPED, message)
+        return ""
+    if where.scope in (ScopeKind.NAMESPACE, ScopeKind.ALL_NAMESPACES):
+        if ref.namespace and ref.namespace != where.unit.namespace:
+            message = (
+                f"{what}: metadata.namespace is {ref.namespace}, but the target is rendered for namespace "
+                f"{where.unit.namespace}: leave it out, or use scope Tenant or None"
+            )
+            raise Invalid(Reason.FOREIGN_NAMESPACE, message)
+        return where.unit.namespace
+    if not ref.namespace:
+        raise Invalid(Reason.INVALID, f"{what}: metadata.namespace is missing: scope {where.scope} does not imply one")
+    return ref.namespace
