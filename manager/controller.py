@@ -27,8 +27,9 @@ from manager.recover import recover
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
 from manager.state import State
+from manager.sweep import sweep
 from manager.tenancies import Tenancies
-from manager.tenure import WHOLE, Tenure, pruned_of
+from manager.tenure import WHOLE, Tenure, pruned_of, told_of
 from manager.wakeups import Wakeups
 from manager.watches import Watches
 from manager.world import Cluster, Resource
@@ -36,6 +37,13 @@ from policy.account import Accounts
 from policy.pace import backoff
 
 log = structlog.get_logger("copyhold")
+
+
+SWEEP = "sweep"
+"""Stands for a parent where the shard of the sweep is asked for."""
+
+SWEEP_PERIOD = 600.0
+"""Seconds between two sweeps. They only read while there is nothing to clear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,7 @@ class Controller:
         self.wakeups = Wakeups(self.state, self.index, self.queue, self.tenures, reserved, self.tenancies.changed)
         self.watches = Watches(cluster, self.state, self.index, self.wakeups, options.streams, options.waits, keep_policies)
         self._tasks: list[asyncio.Task[None]] = []
+        self._draining: dict[int, Callable[[str], bool]] = {}
 
     # Life.
 
@@ -102,6 +111,7 @@ class Controller:
             self.tenancies.changed(name)
         self._tasks = [asyncio.create_task(self._work(), name=f"worker-{number}") for number in range(self.options.workers)]
         self._tasks.append(asyncio.create_task(self.tenancies.run(), name="tenants"))
+        self._tasks.append(asyncio.create_task(self._sweep(), name="sweep"))
 
     async def stop(self) -> None:
         """End the workers where they are: memory was written before targets, so nothing is lost."""
@@ -119,8 +129,14 @@ class Controller:
         for name in self.state.tenants:
             self.tenancies.changed(name)
 
-    def lost(self, belongs: Callable[[str], bool]) -> None:
+    async def drain(self, shard: int, belongs: Callable[[str], bool]) -> None:
+        """The parents of a shard will be another replica's: begin nothing for them any more, and wait for what runs."""
+        self._draining[shard] = belongs
+        await self.queue.ended(belongs)
+
+    def lost(self, shard: int, belongs: Callable[[str], bool]) -> None:
         """These parents stopped being ours: what was known of them is not trusted any more, also when they come back soon."""
+        self._draining.pop(shard, None)
         for uid in [uid for uid in self.tenures if belongs(uid)]:
             self._drop(uid)
 
@@ -174,7 +190,8 @@ class Controller:
 
     def _ours(self, parent: Parent) -> bool:
         wanted = not self.options.kinds or parent.kind.kind in self.options.kinds
-        return wanted and self.elector.holds(parent.uid)
+        leaving = any(belongs(parent.uid) for belongs in self._draining.values())
+        return wanted and not leaving and self.elector.holds(parent.uid)
 
     async def _tenure(self, parent: Parent) -> Tenure:
         """What we know of a parent; read from memory the first time, with its targets under watch before anything is decided."""
@@ -184,7 +201,7 @@ class Controller:
             records = dict(memory.records)
             if not records and FINALIZER in parent.finalizers and "observedGeneration" not in parent.status:
                 records = await recover(self.cluster, parent)
-            tenure = Tenure(parent, memory, records, pruned=pruned_of(parent))
+            tenure = Tenure(parent, memory, records, pruned=pruned_of(parent), told=told_of(parent))
             await self.watches.targets(_kinds_of(tenure))
             self.tenures[parent.uid] = tenure
         if not _older(parent, tenure.parent):
@@ -210,6 +227,21 @@ class Controller:
         self.watches.forget(uid)
         if tenure is not None:
             self.told.dropped(tenure.parent)
+
+    async def _sweep(self) -> None:
+        """Clear up after parents that are gone, now and then; one replica does it."""
+        while True:
+            await asyncio.sleep(SWEEP_PERIOD)
+            if not self.elector.holds(SWEEP):
+                continue
+            try:
+                with self.elector.writing(SWEEP):
+                    cleared = await sweep(self.cluster, self.index, self.state.parents.keys())
+            except Problem as problem:
+                log.warning("sweep not finished", reason=str(problem.reason), message=str(problem))
+                continue
+            if cleared:
+                log.info("swept after parents that are gone", objects=cleared)
 
     # What reconciling asks for.
 

@@ -57,7 +57,7 @@ class Shared:
 
     def young(self, uid: str) -> float:
         """A Lease and a request's time after the takeover, the former holder's last write has landed or never will."""
-        acquired = self._fence.acquired_at(self._shard(uid))
+        acquired = self._fence.inherited_at(self._shard(uid))
         return 0.0 if acquired is None else max(0.0, acquired + self._grace - self._clock())
 
     def writing(self, uid: str) -> AbstractContextManager[None]:

@@ -58,6 +58,7 @@ class Span(NamedTuple):
 
     acquired: float
     until: float
+    inherited: bool = False
 
 
 class Fence:
@@ -82,6 +83,11 @@ class Fence:
         """When the present tenure began, or None when the shard is not ours: it names the tenure."""
         span = self._spans.get(shard)
         return span.acquired if span is not None and span.until > self._clock() else None
+
+    def inherited_at(self, shard: int) -> float | None:
+        """When the present tenure began, if the holder before did not give the shard back; else None."""
+        span = self._spans.get(shard)
+        return span.acquired if span is not None and span.inherited else None
 
     @contextmanager
     def writing(self, shard: int) -> Iterator[None]:
@@ -315,7 +321,7 @@ class Elector:
         """Take over a new view: the fence first, then the news for the main loop."""
         self._view = view
         spans = {
-            shard: Span(tenure.acquired, until)
+            shard: Span(tenure.acquired, until, tenure.inherited)
             for shard, tenure in view.tenures.items()
             if (until := open_until(view, shard)) is not None
         }

@@ -6,7 +6,7 @@ once by the pass that runs (`urgent`).
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -35,6 +35,7 @@ class Queue(Generic[K]):
         self._wake = asyncio.Event()
         self._still = asyncio.Event()
         self._still.set()
+        self._waiting: list[asyncio.Future[None]] = []
 
     def __len__(self) -> int:
         return len(self._work)
@@ -98,6 +99,10 @@ class Queue(Generic[K]):
     def done(self, key: K) -> None:
         """The taker is through; what arrived meanwhile is ready now."""
         self._running.discard(key)
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiting.clear()
         if key in self._work:
             self._ready.append(key)
             self._wake.set()
@@ -106,6 +111,13 @@ class Queue(Generic[K]):
     def _rest(self) -> None:
         if not self._work and not self._running:
             self._still.set()
+
+    async def ended(self, concerns: Callable[[K], bool]) -> None:
+        """Wait until no taker has a key that this concerns."""
+        while any(concerns(key) for key in self._running):
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
 
     async def still(self) -> None:
         """Wait until nothing is ready and nothing runs. Appointments may stand."""

@@ -38,6 +38,9 @@ log = structlog.get_logger("copyhold")
 SHARDS = 4
 """Into how many parts the parents are divided among replicas."""
 
+POLICIES = "policies"
+"""Stands for a parent where the shard of the admission policies is asked for."""
+
 FINISH = 10.0
 """Seconds that a graceful stop may take."""
 
@@ -111,7 +114,7 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
             Options(settings.accounts, settings.workers, settings.width, kinds=frozenset(settings.kinds)),
             elector=electing.holder,
             told=_told(recorder, metrics),
-            keep_policies=lambda: _keep(cluster, settings),
+            keep_policies=lambda: _keep(cluster, settings, electing.holder),
         )
         health = Health(lambda: _missing(controller), Exposition(lambda: _text(metrics, controller), CONTENT_TYPE))
         if settings.listen:
@@ -119,7 +122,7 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
             bound = await health.start(host.strip("[]"), int(port))
             stack.push_async_callback(health.stop)
             log.info("listening", address=f"{host}:{bound}")
-        await _keep(cluster, settings)
+        await _keep(cluster, settings, Alone())
         telling = asyncio.create_task(recorder.run(), name="events")
         stack.push_async_callback(_finish, telling, recorder)
         stack.push_async_callback(electing.stop)  # after the controller has stopped: no write is under way any more
@@ -146,6 +149,7 @@ class _Electing:
                 settings.identity,
                 gained=self._gained,
                 lost=self._lost,
+                drain=self._drain,
                 shards=SHARDS,
             )
             self.holder = Shared(self._elector.fence, SHARDS, Terms().lease)
@@ -161,7 +165,11 @@ class _Electing:
         log.info("lease lost", shard=shard)
         self._metrics.leases_held.dec()
         if self._controller is not None:
-            self._controller.lost(lambda uid: shard_of(uid, SHARDS) == shard)
+            self._controller.lost(shard, _of(shard))
+
+    async def _drain(self, shard: int) -> None:
+        if self._controller is not None:
+            await self._controller.drain(shard, _of(shard))
 
     async def start(self, controller: Controller, failed: "asyncio.Future[None]") -> None:
         """Compete from now on."""
@@ -177,6 +185,10 @@ class _Electing:
             await self._elector.stop()
 
 
+def _of(shard: int) -> Callable[[str], bool]:
+    return lambda uid: shard_of(uid, SHARDS) == shard
+
+
 @asynccontextmanager
 async def _connected(settings: Settings) -> AsyncIterator[Cluster]:
     """A cluster with connections of its own, for the thread that keeps the Leases."""
@@ -187,7 +199,10 @@ async def _connected(settings: Settings) -> AsyncIterator[Cluster]:
         await client.close(1.0)
 
 
-async def _keep(cluster: Cluster, settings: Settings) -> None:
+async def _keep(cluster: Cluster, settings: Settings, holder: Holder) -> None:
+    """One replica repairs: two of different versions would rewrite each other's text for ever. At the start each looks."""
+    if not holder.holds(POLICIES):
+        return
     allowed = [f"{account.namespace}/{account.name}" for account in settings.allowed_accounts]
     written = await keep(cluster, manager_namespace=settings.namespace, allowed=allowed)
     if written:

@@ -63,3 +63,11 @@ class Tenure:
 def pruned_of(parent: Parent) -> tuple[Pruned, ...]:
     """What the status says was taken back within the last hour."""
     return tuple(Pruned(float(entry["at"]), int(entry["count"])) for entry in parent.status.get("pruned") or ())
+
+
+def told_of(parent: Parent) -> tuple[str, str]:
+    """The Ready condition as it stands: an Event is told when it changes, not when a replica starts."""
+    for condition in parent.status.get("conditions") or ():
+        if condition["type"] == "Ready":
+            return condition["status"], condition["message"]
+    return "", ""

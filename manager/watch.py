@@ -83,9 +83,8 @@ async def follow(
     while True:
         try:
             if since is None:
-                listing = await cluster.list(resource, namespace, labels=labels, fields=fields, metadata=metadata)
-                view.replace(listing)
-                since = listing.resource_version
+                # No name for the list: it would be held for as long as the watch lasts.
+                since = view.replace(await cluster.list(resource, namespace, labels=labels, fields=fields, metadata=metadata))
             told.state(State.SYNCED, None)
             began = clock()
             events = cluster.watch(resource, namespace, labels=labels, fields=fields, since=since, metadata=metadata)
@@ -144,13 +143,13 @@ class _View:
     handler: Handler
     known: dict[str, str] | None = None
 
-    def replace(self, listing: Listing) -> None:
-        """Deliver a list: whole the first time, as differences after that."""
+    def replace(self, listing: Listing) -> str:
+        """Deliver a list: whole the first time, as differences after that. Its resourceVersion."""
         before = self.known
         self.known = {_place(item): _mark(item) for item in listing.items}
         if before is None:
             self.handler(Replace(listing))
-            return
+            return listing.resource_version
         for place, mark in before.items():
             now = self.known.get(place)
             if now is None or _uid(now) != _uid(mark):  # the same name may be another object by now
@@ -161,6 +160,7 @@ class _View:
                 self.handler(Event("ADDED", item))
             elif was != _mark(item):
                 self.handler(Event("MODIFIED", item))
+        return listing.resource_version
 
     def event(self, event: Event) -> str:
         """Deliver an event; the resourceVersion from which a new watch goes on."""

@@ -87,6 +87,7 @@ class Watches:
         self._tenancy_before = state.tenancy
         self._settling: asyncio.TimerHandle | None = None
         self._keeping: asyncio.Task[None] | None = None
+        self._unkept = False
 
     # Life.
 
@@ -370,16 +371,18 @@ class Watches:
         self._wakeups.kinds_changed()
 
     def _policy(self, _event: Event) -> None:
+        self._unkept = True
         if self._keeping is None or self._keeping.done():
             self._keeping = asyncio.create_task(self._keep(), name="keep policies")
 
     async def _keep(self) -> None:
-        if self._keep_policies is None:
-            return
-        try:
-            await self._keep_policies()
-        except Problem as problem:
-            log.warning("admission policies not kept", reason=str(problem.reason), message=str(problem))
+        """Repair the policies; what changed meanwhile is looked at once more."""
+        while self._unkept and self._keep_policies is not None:
+            self._unkept = False
+            try:
+                await self._keep_policies()
+            except Problem as problem:
+                log.warning("admission policies not kept", reason=str(problem.reason), message=str(problem))
 
 
 def _looks(manifest: Manifest) -> tuple[object, ...]:

@@ -88,6 +88,7 @@ class Tenure:
     tried: float  # start of the last request
     phase: Phase = Phase.HOLDING
     drain_by: float = 0.0
+    inherited: bool = False  # the holder before us did not give it back: its last write may still be under way
 
 
 class Do(Enum):
@@ -190,7 +191,8 @@ def answered(view: View, action: Action, lease: Lease | None, asked: float, now:
     if action.do is Do.ACQUIRE:
         # Whoever is leaving by now has it only to release it.
         phase = Phase.DRAINED if view.stopping else Phase.HOLDING
-        return _with(view, action.shard, Tenure(acquired=now, renewed=asked, tried=asked, phase=phase))
+        inherited = action.lease is not None and action.lease.holder != ""
+        return _with(view, action.shard, Tenure(acquired=now, renewed=asked, tried=asked, phase=phase, inherited=inherited))
     if action.do is Do.RELEASE:
         return _without(view, action.shard)
     tenure = view.tenures.get(action.shard)

@@ -25,7 +25,7 @@ def backoff(problem: Problem, attempt: int, jitter: float) -> float | None:
             return None
         case Blocked():
             return min(FORBIDDEN_CAP, float(2**step))
-        case Unavailable(retry_after=float() as wanted):
+        case Unavailable(retry_after=float() as wanted) if wanted > 0:  # "now" is no pace: that would be a hot loop
             return wanted * (1 + jitter / 2)
         case Stale():
             return float(STALE_STEP * 2 ** min(step, 6) * (1 + jitter))

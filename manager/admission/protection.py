@@ -15,8 +15,10 @@ those copies name something else, so they bind nobody.
 | an update of a subresource that leaves our marks | yes |
 | anything else to a held object | no |
 
-Caveat: a label selector is all that the server offers to preselect objects, so marks may be forged on an object without the
-label. They mean nothing until a parent adopts the object, and that adoption is refused until they are gone.
+Caveats: a label selector is all that the server offers to preselect objects, so marks may be forged on an object without the
+label. They mean nothing until a parent adopts the object, and that adoption is refused until they are gone. An owner reference
+to something that does not exist makes the garbage collector delete a held object, and the eviction of a Pod is no deletion to
+the server; both are left open, and the manager makes the object anew.
 """
 
 from apis.meta import ACCOUNT_PREFIX, GROUP, PARENT_EXTRA, PROTECTED, TARGET_PREFIX

@@ -61,8 +61,19 @@ def fromjson(value: str) -> Any:
 def toyaml(value: Any) -> str:
     """Block-style YAML, maps in their own order, without a newline at the end."""
     plain = orjson.loads(str.__str__(tojson(value)))  # no shared objects, so no anchors
-    written: str = yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=1 << 30)
+    written: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 30)
     return written.removesuffix("\n...\n").rstrip("\n")
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Quotes, besides what PyYAML would misread, what kubectl would: `y`, `1e3`, `0o7`."""
+
+
+def _quoted(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if isinstance(text.scalar(value), str) else "'")
+
+
+_Dumper.add_representer(str, _quoted)
 
 
 def fromyaml(value: str) -> Any:

@@ -1,22 +1,23 @@
 """A manager under test: one replica in a thread of its own, as its ServiceAccount, for the parents of one test."""
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import uvloop
 
 from apis.intent import Identity
 from manager.cluster import ApiCluster
 from manager.controller import Alone, Controller, Options
-from manager.credentials import load
-from manager.http import Client
+from manager.http import Bearer, Client, Endpoint
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
 from policy.account import Accounts
+from tests.realserver.access import Access
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ class Mine(Alone):
 class Running:
     """Start, stop and look into a manager from a synchronous test."""
 
-    kubeconfig: Path
+    access: Access
     mark: str
     options: Options = field(default_factory=Options)
     sent: list[Sent] = field(default_factory=list)
@@ -114,7 +115,7 @@ class Running:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        client = Client(await load(str(self.kubeconfig), None))
+        client = Client(endpoint(self.access))
         cluster = self.wrap(ApiCluster(client, observer=self._observe))
         renderer = Renderer()
         mine = Mine(self.mark)
@@ -145,6 +146,15 @@ class Running:
     def writes_since(self, mark: int) -> list[Sent]:
         """The writes after the first `mark` requests."""
         return [sent for sent in self.sent[mark:] if sent.writes]
+
+
+def endpoint(access: Access) -> Endpoint:
+    """Where our client finds the server, with the token of this access."""
+    where = urlsplit(access.url)
+    assert where.hostname is not None
+    assert where.port is not None
+    tls = ssl.create_default_context(cafile=str(access.ca))
+    return Endpoint(where.hostname, where.port, tls, credentials=Bearer(access.token))
 
 
 def options(default: Identity | None = None, **other: Any) -> Options:
