@@ -1,7 +1,7 @@
 """What every kind is lowered to: one Intent, which the planner understands. Data only."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from apis.meta import Manifest
@@ -40,6 +40,11 @@ class Policy:
     force: bool = False
     deletion: Deletion = Deletion.REMOVE
     condition: str | None = None
+
+    @property
+    def kept(self) -> "Policy":
+        """The policy as memory keeps it: without its condition."""
+        return self if self.condition is None else replace(self, condition=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from manager.world import Actor, Cluster, Resource
 from policy.decide import Decision, Owner, Verb
 from policy.ownership import Live, entry_of, extract, observe, orphan_patch
 from policy.plan import Plan, steps
-from policy.settle import first_record, settle
+from policy.settle import settle
 from policy.target import identity_only, is_mark, marks, payload
 
 WIDTH = 24
@@ -164,26 +164,21 @@ def _written(hand: Hand, owner: Owner, decision: Decision, live: Live) -> Outcom
     desired = decision.item.desired
     mine = live.held_by(owner.manager)
     assert desired is not None  # noqa: S101 - see _apply
-    base = decision.item.record or first_record(desired)
-    record = replace(
-        base,
+    record = Record(  # whole, not by `replace`: this runs once per target
         ref=desired.ref,
         resource=desired.resource,
+        cluster_scoped=desired.cluster_scoped,
         unit=desired.unit,
         tenant=desired.tenant,
-        policy=replace(desired.policy, condition=None),
+        policy=desired.policy.kept,
         account=owner.account,
         uid=live.uid,
         created=decision.created,
-        pending=False,
         payload=desired.digest,
         fields=mine.fields if mine else "",
-        seen="",
         last_apply=stamp(hand.now()),
         ok=True,
         reason=Reason.SUCCEEDED,
-        message="",
-        gone="",
     )
     return Outcome(decision, record, live=live, wrote=True)
 
@@ -313,4 +308,4 @@ ACTIONS: dict[Verb, Callable[[Hand, Owner, Decision], Awaitable[Outcome]]] = {
 
 def stamp(moment: datetime) -> str:
     """RFC 3339 with seconds, in UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"

@@ -28,8 +28,11 @@ class Index:
 
     def live(self, key: Key) -> Live | None:
         """What is known of one object; None when it is not there or not managed."""
-        line = self._objects.get((key.group, key.kind), {}).get(key.namespace, {}).get(key.name)
+        line = self._line(key)
         return None if line is None else self._unpack(line)
+
+    def _line(self, key: Key) -> str | None:
+        return self._objects.get((key.group, key.kind), {}).get(key.namespace, {}).get(key.name)
 
     def keys(self, group: str, kind: str) -> Iterator[Key]:
         """Every managed object of a kind."""
@@ -44,7 +47,12 @@ class Index:
     def put(self, group: str, kind: str, manifest: Manifest) -> tuple[Live | None, Live]:
         """Take in a newer state of an object; an older one changes nothing. Answers what was known before, and what is now."""
         metadata = manifest["metadata"]
-        return self.note(Key(group, kind, metadata.get("namespace", ""), metadata["name"]), observe(manifest))
+        key = Key(group, kind, metadata.get("namespace", ""), metadata["name"])
+        line = self._line(key)
+        if line is not None and line.startswith(f"{metadata['uid']} {metadata['resourceVersion']} "):
+            known = self._unpack(line)  # the echo of our own write
+            return known, known
+        return self.note(key, observe(manifest))
 
     def note(self, key: Key, live: Live) -> tuple[Live | None, Live]:
         """The same for what was observed already, as in the answer to a write."""

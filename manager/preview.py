@@ -182,6 +182,8 @@ def changes(before: Any, after: Any, path: str = "") -> Iterator[Change]:
     """The leaves that differ, as `.spec.hard.pods`, `.metadata.labels[app/name]`, `.spec.containers[name=web].image`."""
     if before == after:
         return
+    if (before is None and isinstance(after, dict) and after) or (after is None and isinstance(before, dict) and before):
+        before, after = before or {}, after or {}
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted(before.keys() | after.keys()):
             yield from changes(before.get(key), after.get(key), f"{path}{_step(key)}")
@@ -296,7 +298,7 @@ def merged(live: Manifest, body: Manifest, manager: str) -> Manifest:
     """The object after this manager applied this payload, as far as managedFields tell."""
     mine, others = entry_of(live, manager) or {}, _others(live, manager)
     kept = _without(live, mine, body, others)
-    result: Manifest = _merge(kept, {key: value for key, value in body.items() if key != "apiVersion"}, _union(mine, others))
+    result: Manifest = _merge(kept, {**body, "apiVersion": live["apiVersion"]}, _union(mine, others) or None)
     return result
 
 

@@ -154,7 +154,8 @@ def _wanted(selection: Selection, units: frozenset[str] | None) -> list[Unit]:
 
 def _within_budget(plan: Plan, parent: Parent, records: Mapping[Key, Record], request: Request) -> tuple[Plan, str, str]:
     confirmed = parent.annotations.get(CONFIRM_PRUNE, "")
-    verdict = budget(plan.removals, total=len(records), recent=request.recent, confirmed=confirmed, now=request.now.timestamp())
+    held = sum(1 for record in records.values() if record.uid)
+    verdict = budget(plan.removals, total=held, recent=request.recent, confirmed=confirmed, now=request.now.timestamp())
     if verdict.allowed:
         return plan, "", verdict.digest
     return replace(plan, decisions=ordered(held_back(plan.decisions, verdict.message))), verdict.message, verdict.digest

@@ -20,7 +20,7 @@ def first_record(desired: Desired) -> Record:
         cluster_scoped=desired.cluster_scoped,
         unit=desired.unit,
         tenant=desired.tenant,
-        policy=replace(desired.policy, condition=None),
+        policy=desired.policy.kept,
     )
 
 
@@ -60,7 +60,7 @@ def _let_go(decision: Decision) -> Record | None:
 def _kept(decision: Decision, desired: Desired, owner: Owner) -> Record | None:
     item, live = decision.item, decision.item.live
     record = item.record or first_record(desired)
-    policy = replace(desired.policy, condition=None)
+    policy = desired.policy.kept
     placed = replace(record, unit=desired.unit, tenant=desired.tenant)
     match decision.reason:
         case Reason.UNCHANGED:

@@ -5,14 +5,20 @@ import ssl
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import uvloop
 
 from apis.intent import Identity
+from apis.kind import Parent
+from apis.reasons import Reason
 from manager.cluster import ApiCluster
-from manager.controller import Alone, Controller, Options
+from manager.controller import Controller, Options
+from manager.controller import Told as Tellings
+from manager.elector import Alone
+from manager.elector import Alone
 from manager.http import Bearer, Client, Endpoint
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
@@ -36,6 +42,31 @@ class Sent:
     def writes(self) -> bool:
         """True for anything but a read."""
         return self.method not in READS
+
+
+@dataclass(frozen=True)
+class Told:
+    """One thing that the manager told about a parent; the product makes an Event of it."""
+
+    parent: str
+    type: str
+    reason: str
+    note: str
+
+
+@dataclass
+class Clock:
+    """The time of day as the manager sees it: the real one, and what a test has let pass beyond it."""
+
+    passed: timedelta = timedelta(0)
+
+    def __call__(self) -> datetime:
+        """The time now, in UTC."""
+        return datetime.now(UTC) + self.passed
+
+    def forward(self, **by: float) -> None:
+        """Let time pass: `hours=1`. Nothing is woken by that; an edit of a parent is."""
+        self.passed += timedelta(**by)
 
 
 class Mine(Alone):
@@ -63,7 +94,9 @@ class Running:
     mark: str
     options: Options = field(default_factory=Options)
     sent: list[Sent] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
     wrap: Callable[[Any], Any] = lambda cluster: cluster
+    clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
         self._thread: threading.Thread | None = None
@@ -119,7 +152,9 @@ class Running:
         cluster = self.wrap(ApiCluster(client, observer=self._observe))
         renderer = Renderer()
         mine = Mine(self.mark)
-        self.controller = Controller(cluster, renderer, Schemas(cluster.get_raw), self.options, elector=mine)
+        self.controller = Controller(
+            cluster, renderer, Schemas(cluster.get_raw), self.options, elector=mine, told=Tellings(self._tell), now=self.clock
+        )
         mine.controller = self.controller
         try:
             await self.controller.start()
@@ -132,6 +167,14 @@ class Running:
 
     def _observe(self, method: str, path: str, status: int, _seconds: float) -> None:
         self.sent.append(Sent(method, path, status))
+
+    def _tell(self, parent: Parent, type_: str, reason: Reason, note: str) -> None:
+        self.told.append(Told(str(parent), type_, str(reason), note))
+
+    @property
+    def alive(self) -> bool:
+        """True between start and stop."""
+        return self._thread is not None
 
     def call(self, work: Callable[[Controller], Coroutine[Any, Any, T]]) -> T:
         """Run something in the manager's own loop."""

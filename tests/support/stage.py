@@ -1,7 +1,7 @@
 """A stage for one test: tenants, namespaces, accounts and a manager of its own, on a server that all tests share."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ class Stage:
     access: Access
     mark: str = field(default_factory=lambda: fresh("t"))
     made: list[Manifest] = field(default_factory=list)
+    managers: list[Running] = field(default_factory=list)
     stack: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
@@ -115,7 +116,9 @@ class Stage:
         live = self.read(parent)
         status = live.get("status") or {}
         assert status.get("observedGeneration") == live["metadata"]["generation"], f"not observed yet: {status}"
-        return next(condition for condition in status["conditions"] if condition["type"] == type_)
+        found = [condition for condition in status["conditions"] if condition["type"] == type_]
+        assert found, f"no condition {type_}: {status['conditions']}"
+        return found[0]
 
     def ready(self, parent: Manifest, status: str = "True", timeout: float = 20) -> Mapping[str, Any]:
         """Wait until the parent is Ready (or, with status False, failed); answers the condition."""
@@ -168,17 +171,23 @@ class Stage:
     def stopped_manager(self, **settings: Any) -> Running:
         """The same, not started."""
         chosen: Options = options(self.account, **settings)
-        return Running(self.access, self.mark, chosen)
+        self.managers.append(Running(self.access, self.mark, chosen))
+        return self.managers[-1]
 
     def close(self) -> None:
         """Delete the parents while the manager runs, then stop it, then delete the rest."""
         parents = [manifest for manifest in self.made if manifest["kind"] in ("GlobalTenantResource", "TenantResource")]
         for parent in reversed(parents):
             self.api.delete(parent).expect(200, 202, 404)
+        if any(manager.alive for manager in self.managers):
+            # What a test left in a state that cannot be taken back must not fail its end.
+            with suppress(AssertionError):
+                eventually(lambda: all(self.api.get(parent).status == 404 for parent in parents), timeout=5)
         self.stack.close()
         for parent in parents:
             self._let_go(parent)
-        for manifest in reversed(self.made):
+        # Namespaces first: what is still held passes in a terminating one.
+        for manifest in sorted(self.made, key=lambda each: each["kind"] != "Namespace"):
             self.api.delete(manifest).expect(200, 202, 404)
 
     def _let_go(self, parent: Manifest) -> None:
