@@ -46,6 +46,7 @@ class Reason(StrEnum):
     WATCH_FORBIDDEN = "WatchForbidden"
     UNAVAILABLE = "Unavailable"
     STALE = "Stale"
+    VERSION_GONE = "VersionGone"  # managedFields name a version that is not served any more
 
     # Conditions of a parent.
     SUCCEEDED = "Succeeded"

@@ -6,6 +6,9 @@ from apis.intent import Policy
 from apis.meta import Key, Ref
 from apis.reasons import Reason
 
+SHARED = "*"
+"""The unit of a target that several units render: only a look at all of them can tell whether it is still wanted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -17,7 +20,7 @@ class Record:
     ref: Ref
     resource: str  # the plural: taking down needs no discovery
     cluster_scoped: bool
-    unit: str  # what rendered it: a namespace, a tenant, or "" for scope None
+    unit: str  # what rendered it: a namespace, a tenant, "" for scope None, or SHARED
     tenant: str
     policy: Policy = field(default_factory=Policy)  # as of the last success (without condition); decides how it is taken back
     account: str = ""  # "namespace/name" of who last acted on it

@@ -1,4 +1,4 @@
-"""The main job in numbers: a cold fan-out beside a bare loop, a namespace that joins, a repair, a removal, an idle minute, memory."""
+"""The main job in numbers: a cold fan-out beside a bare loop, a join, a repair, a removal, an idle minute, memory."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -61,9 +61,8 @@ async def _fanout(
     removal = perf_counter() - started
     after = await _bare(stand, names, targets, protect=protect)
     bare = (before + after) / 2
-    say(
-        f"cold fan-out, {word}: {managed:6.0f} targets/s; bare loop {bare:6.0f}/s ({before:.0f}, {after:.0f}); ratio {managed / bare:.2f}"
-    )
+    rates = f"{managed:6.0f} targets/s; bare loop {bare:6.0f}/s ({before:.0f}, {after:.0f})"
+    say(f"cold fan-out, {word}: {rates}; ratio {managed / bare:.2f}")
     say(f"removal of all {shape.size}, {word}: {removal:.2f} s")
 
 

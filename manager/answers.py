@@ -70,7 +70,7 @@ class _Answer:
 def problem(request: Request, code: int, body: bytes, *, retry_after: str | None = None) -> Problem:
     """The problem that an answer with a status code of 400 or more means. `retry_after` is the header of that name."""
     answer = _parsed(request, code, body, retry_after)
-    for recognised in (_refused, _typed_patch, _too_large):
+    for recognised in (_refused, _typed_patch, _too_large, _version_gone):
         found = recognised(answer)
         if found is not None:
             return found
@@ -166,6 +166,13 @@ def _too_large(answer: _Answer) -> Problem | None:
     return None
 
 
+def _version_gone(answer: _Answer) -> Problem | None:
+    """An apply to a custom object whose managedFields name a version that is not served: 500, and for ever."""
+    if answer.code == 500 and answer.request.apply and "request to convert CR to an invalid group/version" in answer.text:
+        return Stale(answer.message, reason=Reason.VERSION_GONE)
+    return None
+
+
 # By status code.
 
 
@@ -196,12 +203,19 @@ def _manager(message: str) -> str:
         return found[1][1:-1]
 
 
+_FROZEN = re.compile(r"\bimmutable\b|cannot change roleRef")
+ANEW = "it cannot be changed on the live object: give the target another name, or delete the object and it is made anew"
+"""What there is to do about an immutable field. Nothing does it by itself: whatever the object gives would be gone meanwhile."""
+
+
 def _unprocessable(answer: _Answer) -> Problem:
     if answer.text.startswith("the server rejected our request due to an error in our request"):
         return Stale(answer.message)  # the `test` of a JSON patch did not hold
-    fields = {cause.get("field") for cause in answer.details.get("causes") or ()}
+    fields = {cause.get("field") for cause in answer.causes}
     if fields == {"metadata.uid"}:
         return Stale(answer.message)  # another object has the name by now
+    if answer.request.apply and any(_FROZEN.search(_text(cause.get("message"))) for cause in answer.causes):
+        return Invalid(Reason.INVALID, f"{answer.message}; {ANEW}")
     return Invalid(Reason.INVALID, answer.message)
 
 

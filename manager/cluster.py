@@ -15,7 +15,8 @@ from apis.problems import Blocked, Expired, Gone, Invalid, Problem, Unavailable
 from apis.reasons import Reason
 from manager.answers import Request, event_problem, problem
 from manager.discovery import Discovery
-from manager.http import READ_TIMEOUT, TIMEOUT, Client, Response
+from manager.endpoint import Response
+from manager.http import READ_TIMEOUT, TIMEOUT, Client
 from manager.world import Actor, Applied, Event, Listing, Resource
 
 PAGE = 500

@@ -20,13 +20,14 @@ from manager.elector import Alone, Elector
 from manager.execute import Outcome
 from manager.index import Index
 from manager.memory import Memory
-from manager.propose import Proposal, Surroundings
+from manager.propose import Proposal
 from manager.queue import Queue, Work
 from manager.reconcile import Desk, Next, reconcile
 from manager.recover import recover
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
 from manager.state import State
+from manager.surroundings import Surroundings
 from manager.sweep import sweep
 from manager.tenancies import Tenancies
 from manager.tenure import WHOLE, Tenure, pruned_of, told_of
@@ -259,6 +260,7 @@ class Controller:
             urgent=lambda parent: self.queue.urgent(parent.uid),
             tell=self.told.event,
             watch=self._watch,
+            unwatched=self._unwatched,
             settled=self._settled,
             width=self.options.width,
         )
@@ -289,14 +291,29 @@ class Controller:
     def _watch(self, proposal: Proposal) -> None:
         self.watches.begin(proposal.kinds)
 
+    def _unwatched(self, tenure: Tenure) -> tuple[str, ...]:
+        return tuple(sorted(resource.plural for resource in _kinds_of(tenure) if self.watches.refused(resource)))
+
     def _settled(self, tenure: Tenure, outcome: Outcome) -> None:
-        """What the server answered goes into the index at once, so that the watch's echo is no news."""
-        key = outcome.decision.key
-        if outcome.live is not None and outcome.wrote:
-            self.index.note(key, outcome.live)
-        elif outcome.wrote and outcome.record is None:
-            self.index.remove(key, outcome.decision.item.live.uid if outcome.decision.item.live else "")
+        """What the server answered goes into the index at once, so that the watch's echo is no news: others are told here."""
+        key, live = outcome.decision.key, outcome.live
+        vanished = live is not None and live.uid in tenure.vanished
+        if live is not None and outcome.wrote and live.holdings and not vanished:
+            before, after = self.index.note(key, live)
+            self.wakeups.target(key, before, after)
+            tenure.in_flight.discard(key)
+            if after is not live:
+                # The watch was ahead of our answer, and its event passed us by while the write was in flight.
+                self.wakeups.compare(tenure, key, after)
+        elif outcome.wrote and (live is not None or outcome.record is None):
+            # Gone, or nobody's any more: the watch does not show it, or has said its last word about it already.
+            known = live or outcome.decision.item.live
+            before = self.index.remove(key, known.uid if known else "")
+            self.wakeups.target(key, before, None)
         tenure.in_flight.discard(key)
+        if live is not None and vanished:
+            tenure.vanished.discard(live.uid)
+            self.wakeups.compare(tenure, key, None)
 
 
 def _kinds_of(tenure: Tenure) -> frozenset[Resource]:

@@ -23,9 +23,11 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import yaml
+
 from apis.problems import Invalid, Problem, Unavailable
 from apis.reasons import Reason
-from manager.http import Endpoint
+from manager.endpoint import Endpoint
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a Pod finds its token and the cluster's CA."""
@@ -324,7 +326,7 @@ def read(paths: str, context: str | None) -> dict[str, Any]:
         raise Invalid(Reason.INVALID, f"kubeconfig {paths}: {error}") from error
     except OSError as error:
         raise Invalid(Reason.INVALID, f"kubeconfig {paths}: {error.filename}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as error:
         # The loader's own stumbling over what is no kubeconfig; its words may quote the file.
         raise Invalid(Reason.INVALID, f"kubeconfig {paths}: not a valid kubeconfig ({type(error).__name__})") from error
 
@@ -376,16 +378,21 @@ def _found(paths: str, user: dict[str, Any], settings: Any, expiry: Any) -> dict
         "server": getattr(settings, "host", ""),
         "server_name": getattr(settings, "tls_server_name", None),
         "insecure": getattr(settings, "verify_ssl", True) is False,
-        "ca": _content(getattr(settings, "ssl_ca_cert", None)),
-        "certificate": _content(certificate),
-        "key": _content(getattr(settings, "key_file", None)),
+        "ca": _content(getattr(settings, "ssl_ca_cert", None), "certificate authority"),
+        "certificate": _content(certificate, "client certificate"),
+        "key": _content(getattr(settings, "key_file", None), "client key"),
         "authorization": authorization.strip() if authorization else None,
         "expires": expiry.timestamp() if expiry is not None else None,
     }
 
 
-def _content(path: str | None) -> str | None:
-    return Path(path).read_text() if path else None
+def _content(path: str | None, what: str) -> str | None:
+    if not path:
+        return None
+    text = Path(path).read_text()
+    if not text.strip():  # data that is no base64 comes out of the loader as nothing
+        raise Invalid(Reason.INVALID, f"kubeconfig: the {what} is empty or not base64")
+    return text
 
 
 if __name__ == "__main__":

@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 import orjson
 
 from apis.intent import Identity
-from apis.problems import Conflict, Forbidden, Gone, Invalid, Problem, Stale, Unavailable
+from apis.meta import Key, Manifest
+from apis.problems import Blocked, Conflict, Forbidden, Gone, Invalid, Problem, Stale, Unavailable
 from apis.reasons import Reason
 from apis.record import Record
 from manager.world import Actor, Cluster, Resource
-from policy.decide import Decision, Owner, Verb
+from policy.decide import Decision, Owner, Verb, to_apply
 from policy.ownership import Live, entry_of, extract, observe, orphan_patch
 from policy.plan import Plan, steps
-from policy.settle import settle
-from policy.target import identity_only, is_mark, marks, payload
+from policy.settle import joined, settle
+from policy.target import identity_only, is_mark, marks, marks_only
 
 WIDTH = 24
 """How many requests for targets are under way at once: more does not make a kube-apiserver faster."""
@@ -95,7 +96,7 @@ async def _work(hand: Hand, owner: Owner, waiting: Iterator[Decision], done: "as
 async def carry_out(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
     """One decision, with the recorded account as the second try when the present one may not take back."""
     try:
-        return await ACTIONS[decision.verb](hand, owner, decision)
+        return await _act(hand, owner, decision)
     except Forbidden as problem:
         former = _former_account(owner, decision)
         if former is None:
@@ -103,9 +104,68 @@ async def carry_out(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
     except Problem as problem:
         return _failed(owner, decision, problem)
     try:
-        return await ACTIONS[decision.verb](hand, replace(owner, account=former), decision)
+        return await _act(hand, replace(owner, account=former), decision)
     except Problem as problem:
         return _failed(owner, decision, problem)
+
+
+async def _act(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
+    """The action of the verb. Taking back goes by any served version of the kind: the recorded one may be gone by now."""
+    try:
+        return await ACTIONS[decision.verb](hand, owner, decision)
+    except Gone as problem:
+        if problem.what != "kind" or decision.item.desired is not None:
+            raise
+    except Stale as problem:
+        if problem.reason == Reason.VERSION_GONE:
+            await _renew_entries(hand, owner, decision)
+        raise
+    record, key = decision.item.record, decision.key
+    try:
+        served = await hand.cluster.any_version(key.group, key.kind)
+    except Blocked as problem:
+        if problem.reason == Reason.KIND_UNKNOWN:
+            return Outcome(decision, None)
+        raise
+    if record is None or served.version == record.ref.version:
+        raise Unavailable(f"{key}: {served.api_version} is served, and does not answer")
+    elsewhere = replace(record, ref=replace(record.ref, version=served.version), resource=served.plural)
+    return await _act(hand, owner, replace(decision, item=replace(decision.item, record=elsewhere)))
+
+
+async def _renew_entries(hand: Hand, owner: Owner, decision: Decision) -> None:
+    """Have the managedFields entries of versions that are not served any more speak of the present one, whoever wrote them.
+
+    With one entry of such a version nobody can apply to a custom object. Dropping it would lose who holds what.
+    """
+    resource, key, actor = _resource(decision), decision.key, _actor(owner)
+    found = await _metadata(hand, resource, key, actor)
+    metadata = found["metadata"] if found is not None else {}
+    operations = [{"op": "test", "path": "/metadata/resourceVersion", "value": metadata.get("resourceVersion")}]
+    for index, entry in enumerate(metadata.get("managedFields") or []):
+        if not await _served(hand, entry["apiVersion"], key.kind):
+            path = f"/metadata/managedFields/{index}/apiVersion"
+            operations += [{"op": "replace", "path": path, "value": resource.api_version}]
+    if len(operations) > 1:
+        await hand.cluster.json_patch(resource, key.namespace, key.name, operations, actor=actor)
+
+
+async def _served(hand: Hand, api_version: str, kind: str) -> bool:
+    try:
+        await hand.cluster.resource(api_version, kind)
+    except Blocked as problem:
+        if problem.reason == Reason.KIND_UNKNOWN:
+            return False
+        raise
+    return True
+
+
+async def _metadata(hand: Hand, resource: Resource, key: Key, actor: Actor) -> Manifest | None:
+    """As the manager, who may read the metadata of what it watches; as the account for a kind that it may not."""
+    try:
+        return await hand.cluster.get(resource, key.namespace, key.name, metadata=True)
+    except Forbidden:
+        return await hand.cluster.get(resource, key.namespace, key.name, metadata=True, actor=actor)
 
 
 def _former_account(owner: Owner, decision: Decision) -> str | None:
@@ -137,27 +197,41 @@ def _resource(decision: Decision) -> Resource:
 async def _apply(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
     desired, live = decision.item.desired, decision.item.live
     assert desired is not None  # noqa: S101 - the table applies only what is desired
-    pinned = live.version if live and desired.policy.condition else ""
-    body = payload(
-        desired,
-        owner.parent,
-        owner.account,
-        created=decision.created,
-        uid=live.uid if live else "",
-        version=pinned if live else "1",
-    )
-    applied = await hand.cluster.apply(
-        _resource(decision),
-        desired.ref.namespace,
-        desired.ref.name,
-        orjson.dumps(body),
-        manager=owner.manager,
-        force=desired.policy.force,
-        actor=_actor(owner),
-    )
+    body = to_apply(decision, owner, pinned=True)
+    try:
+        applied = await hand.cluster.apply(
+            _resource(decision),
+            desired.ref.namespace,
+            desired.ref.name,
+            orjson.dumps(body),
+            manager=owner.manager,
+            force=desired.policy.force,
+            actor=_actor(owner),
+        )
+    except Conflict as problem:
+        if live is not None and decision.joins:
+            return await _join(hand, owner, decision, problem)
+        if live is not None:
+            raise
+        # A create that finds other managers' fields found an object: whether it may be adopted comes before whose field it is.
+        raise Stale(f"{decision.key} is there already") from problem
     if applied.created and not hand.holds():
         return await _undo(hand, owner, decision, observe(applied.object))
     return _written(hand, owner, decision, observe(applied.object))
+
+
+async def _join(hand: Hand, owner: Owner, decision: Decision, problem: Conflict) -> Outcome:
+    """Kin holds our fields with other values: our marks go on the object all the same, so that it outlives who leaves first."""
+    desired, live = decision.item.desired, decision.item.live
+    assert desired is not None  # noqa: S101 - see _apply
+    assert live is not None  # noqa: S101 - what kin created is there
+    body = marks_only(desired, owner.parent, owner.account, created=decision.created, uid=live.uid)
+    ref, actor = desired.ref, _actor(owner)
+    applied = await hand.cluster.apply(
+        _resource(decision), ref.namespace, ref.name, orjson.dumps(body), manager=owner.manager, actor=actor
+    )
+    after = observe(applied.object)
+    return Outcome(decision, joined(decision, owner, problem, after), problem, live=after, wrote=True)
 
 
 def _written(hand: Hand, owner: Owner, decision: Decision, live: Live) -> Outcome:
@@ -203,17 +277,9 @@ async def _remove(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
         _resource(decision), key.namespace, key.name, uid=live.uid, resource_version=live.version, actor=_actor(owner)
     )
     if gone:
-        return Outcome(decision, _tombstone(hand, decision), wrote=True)
+        return Outcome(decision, None, wrote=True)
     waiting = replace(decision, verb=Verb.SKIP, reason=Reason.TERMINATING, message="waiting until the object is gone")
     return Outcome(decision, settle(waiting, owner), live=replace(live, terminating=True), wrote=True)
-
-
-def _tombstone(hand: Hand, decision: Decision) -> Record | None:
-    """A write whose answer we never saw may still land: such a target is read once more before it is forgotten."""
-    record = decision.item.record
-    if record is None or not record.pending:
-        return None
-    return replace(record, gone=stamp(hand.now()), ok=True, reason=Reason.ABSENT, message="")
 
 
 async def _release(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
@@ -238,7 +304,7 @@ async def _release(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
 
 async def _orphan(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
     live, key, resource = decision.item.live, decision.key, _resource(decision)
-    found = await hand.cluster.get(resource, key.namespace, key.name, metadata=True)
+    found = await _metadata(hand, resource, key, _actor(owner))
     if found is None:
         return Outcome(decision, None)
     if live is not None and found["metadata"]["uid"] != live.uid:

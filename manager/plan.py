@@ -24,7 +24,8 @@ in `summary`):
       targets:                         # in the order in which they are carried out
       - verb: Create | Adopt | Apply | Skip | Conflict | Remove | Release | Orphan
         reason, message
-        group, version, kind, namespace, name, unit, tenant
+        group, version, kind, namespace, name, tenant
+        unit: text                     # the namespace or tenant that rendered it; "*" for several
         sources: [text]                # where it is rendered
         force: true
         changes: [{path, before, after}]   # values only where they may be shown
@@ -53,10 +54,11 @@ from manager.files import NAMESPACE
 from manager.index import Index
 from manager.memory import Memory
 from manager.preview import Change, Preview, Previewer
-from manager.propose import Proposal, Request, Surroundings, Trouble, check_templates, propose, propose_nothing
+from manager.propose import Proposal, check_templates, propose, propose_nothing
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
 from manager.state import State
+from manager.surroundings import Request, Surroundings, Trouble
 from manager.tenure import pruned_of
 from manager.world import Cluster, World
 from policy.account import Accounts
@@ -415,8 +417,8 @@ def _total(sheets: Sequence[Sheet]) -> str:
     counted = [f"{number} {WORDS.get(word, word)}" for word, number in summary(sheets).items() if number]
     held = sum(sheet.problem is not None for sheet in sheets)
     troubles = sum(len(sheet.troubles) for sheet in sheets)
-    counted += [f"{held} parents held"] if held else []
-    counted += [f"{troubles} sources failed"] if troubles else []
+    counted += [f"{held} {'parent' if held == 1 else 'parents'} held"] if held else []
+    counted += [f"{troubles} {'source' if troubles == 1 else 'sources'} failed"] if troubles else []
     return ", ".join(counted) or "nothing to do"
 
 

@@ -25,9 +25,9 @@ from apis.problems import Conflict, Gone, Problem
 from manager.files import Folder
 from manager.sight import resource_of
 from manager.world import Actor, Cluster
-from policy.decide import Decision, Owner, Verb
+from policy.decide import Decision, Owner, Verb, to_apply
 from policy.ownership import entry_of, paths
-from policy.target import SERVER_SET, is_mark, payload
+from policy.target import SERVER_SET, is_mark
 
 APPLIES = frozenset({Verb.CREATE, Verb.ADOPT, Verb.APPLY})
 
@@ -93,7 +93,7 @@ class DryRun:
         actor = Actor(Identity(namespace, name), owner.parent)
         resource, key, live = resource_of(desired), decision.key, decision.item.live
         before = await self._cluster.get(resource, key.namespace, key.name, actor=actor) if live is not None else None
-        body = _body(decision, owner)
+        body = to_apply(decision, owner, pinned=False)
         try:
             applied = await self._cluster.apply(
                 resource,
@@ -138,19 +138,11 @@ class OnPaper:
             return Preview(falls=falling(live, owner.manager))
         if decision.verb not in APPLIES or desired is None:
             return Preview()
-        body = _body(decision, owner)
+        body = to_apply(decision, owner, pinned=False)
         taken = held_by_others(body, live, owner.manager)
         if taken and not desired.policy.force:
             return Preview(taken=taken)
         return _compared(live, merged(live, body, owner.manager), taken)
-
-
-def _body(decision: Decision, owner: Owner) -> Manifest:
-    """What would be sent. No resourceVersion where something is there: a plan is not bound to the moment of its reading."""
-    desired, live = decision.item.desired, decision.item.live
-    assert desired is not None  # noqa: S101 - see DryRun._apply
-    uid, version = (live.uid, "") if live else ("", "1")
-    return payload(desired, owner.parent, owner.account, created=decision.created, uid=uid, version=version)
 
 
 # Comparing two states of an object.

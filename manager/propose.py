@@ -4,76 +4,31 @@ lower -> select units -> read inputs -> render -> place -> look at what is live 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
-from apis.intent import Group, Identity, Intent
+from apis.intent import Identity, Intent, ScopeKind
 from apis.kind import Parent, parents
-from apis.meta import CONFIRM_PRUNE, Key, Manifest, Ref
-from apis.problems import Blocked, Forbidden, Invalid, Problem
+from apis.meta import CONFIRM_PRUNE, Key, Manifest
+from apis.problems import Forbidden, Invalid, Problem
 from apis.reasons import Reason
-from apis.record import Record
-from manager.index import Index
+from apis.record import SHARED, Record
 from manager.inputs import Inputs, Source
-from manager.render.documents import Document, Job
-from manager.render.pool import Renderer
-from manager.schemas import Schemas
-from manager.sight import RecordsSay, Sight, resource_of
-from manager.world import Actor, Resource, World
+from manager.rendering import Rendering, render
+from manager.sight import Sight, resource_of
+from manager.surroundings import Request, Surroundings, Trouble
+from manager.world import Actor, Resource
 from policy.account import Accounts, account
-from policy.budget import Pruned, budget
+from policy.budget import budget
 from policy.conditions import uses_now
 from policy.decide import Item, Owner, decide
 from policy.ownership import Live, observe
-from policy.place import Place, Served, check_document, place
-from policy.plan import Plan, distinct, held_back, ordered
+from policy.plan import Plan, held_back, ordered
 from policy.target import Desired
-from policy.tenancy import Selection, Tenancy, Unit, select
+from policy.tenancy import Selection, Unit, select
 
 CONDITION_PERIOD = 60.0
 """Seconds after which a condition that uses `now` is looked at again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a pass looks at beside its parent. The same type serves the controller, `plan` and tests."""
-
-    world: World
-    renderer: Renderer
-    schemas: Schemas
-    tenancy: Tenancy
-    accounts: Accounts
-    index: Index
-    exists: Callable[[str], bool]
-    records_say: RecordsSay
-    optimistic: bool = True
-    note: Callable[[str], None] = lambda _text: None
-
-    @property
-    def reserved(self) -> frozenset[str]:
-        """Namespaces that no selection reaches."""
-        return frozenset({self.accounts.manager_namespace})
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What one pass is asked for. `units` None: all of them. `fresh`: targets that must be read anew."""
-
-    now: datetime
-    units: frozenset[str] | None = None
-    fresh: frozenset[Key] = frozenset()
-    recent: tuple[Pruned, ...] = ()
-    only: frozenset[Key] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why something of a unit could not be made out: nothing of the parent is removed there."""
-
-    unit: str
-    problem: Problem
-    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +44,7 @@ class Proposal:
     kinds: frozenset[Resource] = frozenset()  # what is written: to be watched
     look_again: float | None = None  # seconds
     prune_message: str = ""
-    prune_digest: str = ""
+    narrow: bool = False  # a part of the parent was looked at, and turned out to concern others: look at all of it
 
 
 async def propose(around: Surroundings, parent: Parent, records: Mapping[Key, Record], request: Request) -> Proposal:
@@ -103,10 +58,10 @@ async def propose(around: Surroundings, parent: Parent, records: Mapping[Key, Re
     selection = select(intent, around.tenancy, reserved=around.reserved)
     actor = Actor(identity, parent.uid)
     inputs = Inputs(around.world, around.renderer, parent, intent, around.tenancy, actor, around.note)
-    rendering = await _render(around, inputs, intent, owner, _wanted(selection, request.units), records, request.now)
+    rendering = await render(around, inputs, intent, owner, _wanted(selection, request.units), records, request.now)
     items = await _items(around, parent, rendering, records, request, actor)
     decisions = ordered(decide(item, owner) for item in items)
-    plan, message, digest = _within_budget(Plan(owner, decisions), parent, records, request)
+    plan, message = _within_budget(Plan(owner, decisions), parent, records, request)
     return Proposal(
         plan=plan,
         identity=identity,
@@ -117,7 +72,7 @@ async def propose(around: Surroundings, parent: Parent, records: Mapping[Key, Re
         kinds=frozenset(resource_of(desired) for desired in rendering.desired.values()),
         look_again=CONDITION_PERIOD if _looks_at_the_clock(intent) else None,
         prune_message=message,
-        prune_digest=digest,
+        narrow=request.units is not None and (bool(message) or _concerns_others(rendering, records, request.units)),
     )
 
 
@@ -152,130 +107,29 @@ def _wanted(selection: Selection, units: frozenset[str] | None) -> list[Unit]:
     return [unit for key, unit in selection.units.items() if units is None or key in units]
 
 
-def _within_budget(plan: Plan, parent: Parent, records: Mapping[Key, Record], request: Request) -> tuple[Plan, str, str]:
+def _concerns_others(rendering: Rendering, records: Mapping[Key, Record], units: frozenset[str]) -> bool:
+    """Does this part of the parent render what another unit, or several, have on record?"""
+    if SHARED in units:
+        return True
+    known = (records.get(key) for key in rendering.desired)
+    return any(target.unit == SHARED for target in rendering.desired.values()) or any(
+        record is not None and record.unit not in units for record in known
+    )
+
+
+def _within_budget(plan: Plan, parent: Parent, records: Mapping[Key, Record], request: Request) -> tuple[Plan, str]:
+    if request.only is not None:  # a second look at some targets of a plan that was judged as a whole
+        return plan, ""
     confirmed = parent.annotations.get(CONFIRM_PRUNE, "")
-    held = sum(1 for record in records.values() if record.uid)
-    verdict = budget(plan.removals, total=held, recent=request.recent, confirmed=confirmed, now=request.now.timestamp())
+    total = sum(1 for record in records.values() if record.uid)
+    verdict = budget(plan.removals, total=total, recent=request.recent, confirmed=confirmed, now=request.now.timestamp())
     if verdict.allowed:
-        return plan, "", verdict.digest
-    return replace(plan, decisions=ordered(held_back(plan.decisions, verdict.message))), verdict.message, verdict.digest
+        return plan, ""
+    return replace(plan, decisions=ordered(held_back(plan.decisions, verdict.message))), verdict.message
 
 
 def _looks_at_the_clock(intent: Intent) -> bool:
     return any(group.policy.condition and uses_now(group.policy.condition) for group in intent.groups)
-
-
-# Rendering: units and groups -> desired targets.
-
-
-@dataclass(slots=True)
-class Rendering:
-    """What came out of the templates. `unknown` holds the units of which something could not be made out."""
-
-    desired: dict[Key, Desired] = field(default_factory=dict)
-    troubles: list[Trouble] = field(default_factory=list)
-    unknown: set[str] = field(default_factory=set)
-    noted: dict[Key, Record] = field(default_factory=dict)
-    looked_at: frozenset[str] = frozenset()
-
-    def fail(self, unit: str, problem: Problem, source: str = "") -> None:
-        """Note a problem: what this unit should have is not known."""
-        self.troubles.append(Trouble(unit, problem, source))
-        self.unknown.add(unit)
-
-
-async def _render(
-    around: Surroundings,
-    inputs: Inputs,
-    intent: Intent,
-    owner: Owner,
-    units: Sequence[Unit],
-    records: Mapping[Key, Record],
-    now: datetime,
-) -> Rendering:
-    result = Rendering(looked_at=frozenset(unit.key for unit in units))
-    pairs = [(unit, group, index) for unit in units for index, group in enumerate(intent.groups) if _applies(group, unit, around)]
-    jobs = await inputs.jobs(pairs)
-    rendered = iter(await around.renderer.render([job for job in jobs if isinstance(job, Job)], now))
-    documents: list[tuple[Document, Place]] = []
-    for (unit, group, index), job in zip(pairs, jobs, strict=True):
-        answer = job if isinstance(job, Problem) else next(rendered)
-        if isinstance(answer, Problem):
-            result.fail(unit.key, answer, _title(group, index))
-            continue
-        for document in answer:
-            source = f"{_title(group, index)} {document.source}"
-            where = Place(unit, intent.scope.kind, inputs.parent.kind.namespaced, owner.account, group.policy, source)
-            documents.append((document, where))
-    targets = await _placed(around, documents, result, records)
-    result.desired, clashes = distinct(targets)
-    for target in targets:
-        if target.key in clashes:
-            _fault(result, target.ref, target.unit, target.tenant, target.sources[0], clashes[target.key], records)
-    return result
-
-
-def _applies(group: Group, unit: Unit, around: Surroundings) -> bool:
-    if group.namespace_selector is None or not unit.namespace:
-        return True
-    return group.namespace_selector.matches(around.tenancy.namespaces[unit.namespace]["metadata"].get("labels") or {})
-
-
-def _title(group: Group, index: int) -> str:
-    place = f"resources[{index}]"
-    return place if group.name in ("", place) else f"{place} ({group.name})"
-
-
-async def _placed(
-    around: Surroundings,
-    documents: Sequence[tuple[Document, Place]],
-    result: Rendering,
-    records: Mapping[Key, Record],
-) -> list[Desired]:
-    served = await _served(around.world, documents)
-    targets: list[Desired] = []
-    for document, where in documents:
-        try:
-            ref = check_document(document.manifest, where.source)
-        except Invalid as problem:
-            result.fail(where.unit.key, problem, where.source)
-            continue
-        found = served[ref.api_version, ref.kind]
-        try:
-            if isinstance(found, Problem):
-                raise found
-            manifest = await around.schemas.coerce(ref, document.manifest, document.scalars)
-            kind = Served(found.plural, found.namespaced, found.verbs)
-            targets.append(place(manifest, kind, where))
-        except Problem as problem:
-            _fault(result, ref, where.unit.key, where.unit.tenant, where.source, problem, records)
-    return targets
-
-
-async def _served(world: World, documents: Iterable[tuple[Document, Place]]) -> dict[tuple[str, str], Resource | Problem]:
-    wanted = {(document.manifest.get("apiVersion"), document.manifest.get("kind")) for document, _ in documents}
-    kinds = [(version, kind) for version, kind in wanted if isinstance(version, str) and isinstance(kind, str)]
-    answers = await asyncio.gather(*(world.resource(version, kind) for version, kind in kinds), return_exceptions=True)
-    found: dict[tuple[str, str], Resource | Problem] = {}
-    for kind, answer in zip(kinds, answers, strict=True):
-        if isinstance(answer, BaseException) and not isinstance(answer, Problem):
-            raise answer
-        found[kind] = answer
-    return found
-
-
-def _fault(
-    result: Rendering, ref: Ref, unit: str, tenant: str, source: str, problem: Problem, records: Mapping[Key, Record]
-) -> None:
-    """A document is at fault: the unit is not known, and the target is shown with its problem, kept as it is."""
-    result.fail(unit, problem, source)
-    known = _recorded(ref, unit, records)
-    base = known or Record(ref, "", cluster_scoped=not ref.namespace, unit=unit, tenant=tenant)
-    result.noted[base.key] = replace(base, ok=False, reason=problem.reason, message=str(problem)[:1024])
-
-
-def _recorded(ref: Ref, unit: str, records: Mapping[Key, Record]) -> Record | None:
-    return records.get(ref.key) or records.get(replace(ref, namespace=unit).key)
 
 
 # Looking: desired targets and memory -> items to decide on.
@@ -293,11 +147,18 @@ async def _items(
     desired = [target for key, target in rendering.desired.items() if request.only is None or key in request.only]
     staying = await _staying(around, sight, parent, desired, records, request)
     leaving = [
-        _leaving(sight, parent, record, known=record.unit not in rendering.unknown, request=request)
+        _leaving(sight, parent, record, known=_is_known(record, rendering, parent, around), request=request)
         for key, record in records.items()
         if key not in rendering.desired and key not in rendering.noted and _looked_at(record, request)
     ]
     return staying + list(await asyncio.gather(*leaving))
+
+
+def _is_known(record: Record, rendering: Rendering, parent: Parent, around: Surroundings) -> bool:
+    """Is it known that nothing renders this target any more? Not while its unit, or who has which namespaces, is not known."""
+    if around.tenancy.unclear and parent.intent().scope.kind in (ScopeKind.NAMESPACE, ScopeKind.TENANT):
+        return False
+    return not rendering.unknown if record.unit == SHARED else record.unit not in rendering.unknown
 
 
 def _looked_at(record: Record, request: Request) -> bool:
@@ -329,14 +190,28 @@ async def _staying(
     for target in conditional:
         body = bodies[target.key]
         conditions[target.key] = body if isinstance(body, Problem) else next(verdicts)
-    return list(
-        await asyncio.gather(
-            *(
-                _item(sight, parent, target, records.get(target.key), conditions.get(target.key, True), bodies, request)
-                for target in desired
-            )
+    at_once: dict[Key, Item] = {}
+    for target in desired:
+        item = None if target.key in bodies else _glanced(sight, parent, target, records.get(target.key), request)
+        if item is not None:
+            at_once[target.key] = item
+    asked_for = [target for target in desired if target.key not in at_once]
+    read = await asyncio.gather(
+        *(
+            _item(sight, parent, target, records.get(target.key), conditions.get(target.key, True), bodies, request)
+            for target in asked_for
         )
     )
+    return [*at_once.values(), *read]
+
+
+def _glanced(sight: Sight, parent: Parent, target: Desired, record: Record | None, request: Request) -> Item | None:
+    """The item of a target that memory and watches tell enough of: most of them, most of the time, without a task for each."""
+    told, live = sight.glance(resource_of(target), target.key, record, fresh=target.key in request.fresh)
+    if not told or (live is not None and live.held_by(parent.manager) is None):
+        return None
+    held = sight.held(live, parent.manager)
+    return Item(target.key, target, live, record, held=held, namespace_terminating=sight.place_is_going(target.key))
 
 
 async def _bodies(sight: Sight, targets: Sequence[Desired]) -> list[Manifest | Problem | None]:
@@ -378,13 +253,13 @@ async def _item(
 async def _leaving(sight: Sight, parent: Parent, record: Record, *, known: bool, request: Request) -> Item:
     """An item for a target that is recorded and not rendered."""
     live: Live | None = None
+    trouble: Problem | None = None
     if known:
         try:
             live = await sight.live(resource_of(record), record.key, record, fresh=record.key in request.fresh)
-        except Blocked as problem:
+        except Problem as problem:
             known = problem.reason == Reason.KIND_UNKNOWN
-        except Problem:
-            known = False
+            trouble = problem
     held = sight.held(live, parent.manager)
     going = sight.place_is_going(record.key)
-    return Item(record.key, None, live, record, known=known, held=held, namespace_terminating=going)
+    return Item(record.key, None, live, record, trouble or True, known=known, held=held, namespace_terminating=going)

@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 
 from apis.kind import Parent
 from apis.meta import FINALIZER, Key
-from apis.problems import Invalid, Problem, Stale, Unavailable
+from apis.problems import Forbidden, Invalid, Problem, Stale, Unavailable
 from apis.reasons import Reason
 from apis.record import Record
 from manager.execute import Hand, Outcome, execute, stamp
-from manager.propose import Proposal, Request, Surroundings, check_templates, propose, propose_nothing
+from manager.propose import Proposal, check_templates, propose, propose_nothing
 from manager.report import Standing, report
+from manager.surroundings import Request, Surroundings
 from manager.tenure import WHOLE, Tenure
 from manager.world import Cluster, Resource
 from policy.account import account
@@ -80,6 +81,7 @@ class Desk:
     urgent: Callable[[Parent], frozenset[str]] = lambda _parent: frozenset()
     tell: Callable[[Parent, str, Reason, str], None] = lambda _parent, _type, _reason, _note: None
     watch: Callable[[Proposal], None] = lambda _proposal: None
+    unwatched: Callable[[Tenure], tuple[str, ...]] = lambda _tenure: ()
     settled: Callable[[Tenure, Outcome], None] = lambda _tenure, _outcome: None
     width: int = 24
 
@@ -95,19 +97,29 @@ async def reconcile(desk: Desk, tenure: Tenure, units: frozenset[str] | None = N
     if (parent.object.get("spec") or {}).get("cordoned") is True:
         await _write(desk, tenure, cordoned=True)
         return Next()
-    request = Request(desk.now(), units, recent=tenure.pruned)
+    if units is not None and tenure.shared:
+        units = None
     try:
         await _check(desk, tenure)
-        proposal = await propose(desk.around(parent), parent, tenure.records, request)
+        proposal = await _propose(desk, tenure, units)
+        if proposal.narrow:
+            units = None
+            proposal = await _propose(desk, tenure, units)
     except Problem as problem:
         return await _held(desk, tenure, problem)
     _take_in(tenure, proposal, units)
     desk.watch(proposal)
-    following = await _carry_out(desk, tenure, proposal, request)
+    following = await _carry_out(desk, tenure, proposal, units)
     _schedule_troubles(tenure, proposal, following)
-    await _write(desk, tenure, warnings=_warnings(proposal))
+    _note_blocked(tenure, proposal)
+    await _write(desk, tenure)
     following.soon(WHOLE, proposal.look_again)
     return following
+
+
+async def _propose(desk: Desk, tenure: Tenure, units: frozenset[str] | None) -> Proposal:
+    request = Request(desk.now(), units, recent=tenure.pruned)
+    return await propose(desk.around(tenure.parent), tenure.parent, tenure.records, request)
 
 
 async def _check(desk: Desk, tenure: Tenure) -> None:
@@ -156,7 +168,7 @@ def _take_in(tenure: Tenure, proposal: Proposal, units: frozenset[str] | None) -
     tenure.attempts.pop(WHOLE, None)
 
 
-async def _carry_out(desk: Desk, tenure: Tenure, proposal: Proposal, request: Request) -> Next:
+async def _carry_out(desk: Desk, tenure: Tenure, proposal: Proposal, units: frozenset[str] | None) -> Next:
     """Remember, execute, and decide again about what was stale."""
     following = Next()
     plan = _contested(desk, tenure, proposal.plan, following)
@@ -165,7 +177,7 @@ async def _carry_out(desk: Desk, tenure: Tenure, proposal: Proposal, request: Re
         stale = await _execute(desk, tenure, plan, following, last=attempt == ROUNDS - 1)
         if not stale:
             break
-        again = replace(request, fresh=stale, only=stale, recent=tenure.pruned)
+        again = Request(desk.now(), units, fresh=stale, only=stale)
         parent = tenure.parent
         plan = (await propose(desk.around(parent), parent, tenure.records, again)).plan
     return following
@@ -218,8 +230,8 @@ async def _execute(desk: Desk, tenure: Tenure, plan: Plan, following: Next, *, l
             pruned += outcome.wrote and decision.verb in PRUNES
             if outcome.stale and not last:
                 stale.add(outcome.decision.key)
-            elif outcome.problem is not None:
-                failed.setdefault(_unit(decision), []).append(outcome.problem)
+            elif (problem := outcome.problem or _unseen(decision)) is not None:
+                failed.setdefault(_unit(decision), []).append(problem)
             if outcome.wrote and decision.reason == Reason.DRIFTED:
                 tenure.repaired(decision.key, desk.monotonic())
     finally:
@@ -240,13 +252,27 @@ def _settle(desk: Desk, tenure: Tenure, outcome: Outcome, following: Next) -> No
         tenure.records.pop(key, None)
     else:
         tenure.records[key] = record
-    if record is not None and record.reason in (Reason.FOREIGN, Reason.FIELD_TAKEN) and decision.item.desired is not None:
-        desired = decision.item.desired
+    desired = decision.item.desired
+    if record is not None and desired is not None and _waits(tenure, decision, record.reason):
         resource = Resource(
             desired.ref.group, desired.ref.version, desired.ref.kind, desired.resource, not desired.cluster_scoped
         )
         following.waits.add(Wait(resource, desired.ref.namespace, desired.ref.name, desired.unit))
     desk.settled(tenure, outcome)
+
+
+def _waits(tenure: Tenure, decision: Decision, reason: Reason) -> bool:
+    """Does a target wait for its object, and does no other watch show how that changes?"""
+    if reason in (Reason.CONDITION_NOT_MET, Reason.CONDITION_FAILED):
+        live = decision.item.live
+        return live is None or live.held_by(tenure.parent.manager) is None
+    return reason in (Reason.FOREIGN, Reason.FIELD_TAKEN)
+
+
+def _unseen(decision: Decision) -> Problem | None:
+    """Why a target could not be looked at, where no event tells that it can be now."""
+    problem = decision.item.condition
+    return problem if isinstance(problem, Forbidden | Unavailable | Stale) else None
 
 
 def _unsure(desk: Desk, tenure: Tenure, former: Record, following: Next) -> Record | None:
@@ -306,8 +332,25 @@ def _schedule_troubles(tenure: Tenure, proposal: Proposal, following: Next) -> N
             following.soon(trouble.unit, backoff(trouble.problem, attempt, random.random()))  # noqa: S311 - spreads load
 
 
-def _warnings(proposal: Proposal) -> tuple[tuple[Reason, str], ...]:
-    return ((Reason.PRUNE_BLOCKED, proposal.prune_message),) if proposal.prune_message else ()
+def _note_blocked(tenure: Tenure, proposal: Proposal) -> None:
+    """The condition PruneBlocked stands for as long as a removal is held, whatever part of the parent was looked at."""
+    held = any(record.reason == Reason.PRUNE_BLOCKED for record in tenure.records.values())
+    tenure.blocked = (proposal.prune_message or tenure.blocked) if held else ""
+
+
+def _warnings(desk: Desk, tenure: Tenure) -> tuple[tuple[Reason, str], ...]:
+    """What a user should know although it is no failure."""
+    found: list[tuple[Reason, str]] = []
+    if tenure.blocked:
+        found.append((Reason.PRUNE_BLOCKED, tenure.blocked))
+    unwatched = desk.unwatched(tenure)
+    if unwatched:
+        message = (
+            f"the manager may not watch {', '.join(unwatched)}: changes of these targets are only seen at the resync; give it "
+            'list and watch with a ClusterRole labelled rbac.copyhold.dev/aggregate-to-watch: "true"'
+        )
+        found.append((Reason.WATCH_FORBIDDEN, message))
+    return tuple(found)
 
 
 # Taking down.
@@ -367,7 +410,6 @@ async def _write(
     hold: Problem | None = None,
     cordoned: bool = False,
     working: bool = False,
-    warnings: tuple[tuple[Reason, str], ...] = (),
 ) -> None:
     """Records and conditions, if they differ from what is written."""
     standing = Standing(
@@ -381,7 +423,7 @@ async def _write(
         identity=tenure.identity,
         tenants=tenure.tenants,
         pruned=tenure.pruned,
-        warnings=warnings,
+        warnings=_warnings(desk, tenure),
         leaving=frozenset(key for key in tenure.records if key not in tenure.wanted),
     )
     status = report(standing)

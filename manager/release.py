@@ -178,7 +178,10 @@ async def _patch(
     asked = Request("PATCH", f"{resource.kind} {place}", resource.plural, sensitive=secret)
     found = problem(asked, response.status, response.body, retry_after=response.header("Retry-After"))
     if isinstance(found, Forbidden) and found.reason == Reason.FORBIDDEN:
-        needs = "this needs the verb impersonate on users, groups and userextras/copyhold.dev/parent, as cluster-admin has it"
+        needs = (
+            "freeing an object needs the verb patch on it, and impersonate on users, groups and "
+            "userextras/copyhold.dev/parent; cluster-admin has them"
+        )
         raise Forbidden(f"{found}; {needs}") from found
     raise found
 

@@ -13,7 +13,7 @@ from apis.meta import Key, Manifest
 from apis.problems import Invalid, Problem
 from apis.reasons import AUTHOR, Reason
 from apis.record import Record
-from manager.propose import Trouble
+from manager.surroundings import Trouble
 from policy.budget import Pruned
 
 SHOWN = 3

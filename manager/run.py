@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -11,8 +12,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from apis.intent import Identity
-from apis.kind import Parent
-from apis.problems import Problem
+from apis.kind import Parent, kinds
+from apis.problems import Blocked, Invalid, Problem
 from apis.reasons import Reason
 from manager.admission.keep import keep
 from manager.cluster import ApiCluster
@@ -118,19 +119,49 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
         )
         health = Health(lambda: _missing(controller), Exposition(lambda: _text(metrics, controller), CONTENT_TYPE))
         if settings.listen:
-            host, _, port = settings.listen.rpartition(":")
-            bound = await health.start(host.strip("[]"), int(port))
+            bound = await _listen(health, settings.listen)
             stack.push_async_callback(health.stop)
-            log.info("listening", address=f"{host}:{bound}")
+            log.info("listening", address=bound)
+        await _check_kinds(cluster)
         await _keep(cluster, settings, Alone())
         telling = asyncio.create_task(recorder.run(), name="events")
         stack.push_async_callback(_finish, telling, recorder)
         stack.push_async_callback(electing.stop)  # after the controller has stopped: no write is under way any more
         stack.push_async_callback(controller.stop)
         await controller.start()
+        _settle_memory()
         log.info("running", parents=len(controller.state.parents), tenants=len(controller.state.tenants))
         await electing.start(controller, failed)
         yield failed
+
+
+def _settle_memory() -> None:
+    """What start-up made lives as long as the process: the collector need not look at it again, and less often at the rest."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+async def _listen(health: Health, address: str) -> str:
+    """Serve health and metrics; the address with the port that was bound. Raises Invalid when it cannot be had."""
+    host, _, port = address.rpartition(":")
+    try:
+        return f"{host}:{await health.start(host.strip('[]'), int(port))}"
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise Invalid(Reason.INVALID, f"cannot listen on {address} ({why}): choose another address with --listen") from error
+
+
+async def _check_kinds(cluster: Cluster) -> None:
+    """Raise Blocked, with the remedy, unless the server knows all our kinds: without them there is nothing to wait for."""
+    for kind in kinds():
+        try:
+            await cluster.resource(kind.api_version, kind.kind)
+        except Blocked as problem:
+            if problem.reason != Reason.KIND_UNKNOWN:
+                raise
+            remedy = "install our CustomResourceDefinitions: copyhold crds | kubectl apply --server-side -f -"
+            raise Blocked(problem.reason, f"the server does not serve {kind.kind} in {kind.api_version}; {remedy}") from problem
 
 
 class _Electing:

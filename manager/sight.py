@@ -33,16 +33,20 @@ class Sight:
     kin_kinds: frozenset[str]
     optimistic: bool = True
 
+    def glance(self, resource: Resource, key: Key, record: Record | None, *, fresh: bool = False) -> tuple[bool, Live | None]:
+        """What can be told without asking the server: (told, live)."""
+        if not resource.plural or self._place_is_gone(key):
+            return True, None
+        # Of a kind that nobody watches, the index holds nothing but our own last answer.
+        known = self.index.live(key) if not fresh and self.index.synced(key.group, key.kind) else None
+        told = not fresh and (known is not None or (self.optimistic and record is None))
+        return told, known
+
     async def live(self, resource: Resource, key: Key, record: Record | None, *, fresh: bool = False) -> Live | None:
         """The live target as far as deciding needs it. Raises the problems of reading; absence is only what a server said."""
-        if not resource.plural or self._place_is_gone(key):
-            return None
-        if not fresh:
-            known = self.index.live(key)
-            if known is not None:
-                return known
-            if self.optimistic and record is None:
-                return None
+        told, known = self.glance(resource, key, record, fresh=fresh)
+        if told:
+            return known
         found = await self._metadata(resource, key)
         return None if found is None else observe(found)
 

@@ -31,8 +31,10 @@ class State:
     def tenancy(self) -> Tenancy:
         """Who owns what now; judged once per change."""
         if self._tenancy is None:
-            judged = [(tenant, selector) for tenant in self.tenants.values() if (selector := self._selector(tenant)) is not None]
-            self._tenancy = tenancy(judged, self.namespaces.values())
+            judged = [(tenant, self._selector(tenant)) for tenant in self.tenants.values()]
+            clear = [(tenant, selector) for tenant, selector in judged if selector is not None]
+            unclear = [tenant["metadata"]["name"] for tenant, selector in judged if selector is None]
+            self._tenancy = tenancy(clear, self.namespaces.values(), unclear)
         return self._tenancy
 
     def _selector(self, tenant: Manifest) -> Selector | None:
@@ -43,7 +45,7 @@ class State:
             try:
                 known = (generation, selector_of(tenant))
             except Invalid:
-                return None  # its own status says why; it selects nothing meanwhile
+                return None  # its own status says why; nothing is removed meanwhile
             self._selectors[uid] = known
         return known[1]
 

@@ -62,7 +62,8 @@ class Tenancies:
             resource = await self._cluster.resource(KIND.api_version, KIND.kind)
             await self._cluster.merge_patch(resource, "", name, {"metadata": metadata, "status": status}, subresource="status")
         except Stale:
-            return  # a newer state of it is on its way through the watch, and comes back here
+            # A newer state is on its way through the watch; if only its status differs, nobody brings it back here.
+            asyncio.get_running_loop().call_later(PAUSE, self.changed, name)
         except Problem as problem:
             log.warning("tenant status not written", tenant=name, reason=str(problem.reason), message=str(problem))
             asyncio.get_running_loop().call_later(PAUSE, self.changed, name)

@@ -6,15 +6,17 @@ from dataclasses import dataclass, field
 from apis.intent import Identity
 from apis.kind import Parent
 from apis.meta import Key
-from apis.record import Record
+from apis.record import SHARED, Record
 from manager.inputs import Source
 from manager.memory import Memory
-from manager.propose import Trouble
+from manager.surroundings import Trouble
 from policy.budget import WINDOW, Pruned
 from policy.pace import FIGHT_CAP, FIGHT_WINDOW
 
 WHOLE = "*"
 """Stands for all units where a unit is counted."""
+
+MINUTE = 60.0
 
 
 @dataclass(slots=True)
@@ -32,11 +34,18 @@ class Tenure:
     attempts: dict[str, int] = field(default_factory=dict)
     repairs: dict[Key, list[float]] = field(default_factory=dict)
     in_flight: set[Key] = field(default_factory=set)
+    vanished: set[str] = field(default_factory=set)  # UIDs that the watch saw go while a write to them was under way
     wanted: set[Key] = field(default_factory=set)
     pruned: tuple[Pruned, ...] = ()
+    blocked: str = ""  # what the delete budget says while it holds removals
     nested: bool = False
     checked: int = 0  # the generation whose templates and conditions were found right
     told: tuple[str, str] = ("", "")  # the last Ready condition that an Event spoke of
+
+    @property
+    def shared(self) -> bool:
+        """True when a target is rendered by several units: a look at one of them cannot tell whether it is still wanted."""
+        return any(record.unit == SHARED for record in self.records.values())
 
     def all_troubles(self) -> Iterator[Trouble]:
         """What could not be made out, over all units."""
@@ -56,8 +65,12 @@ class Tenure:
 
     def prune(self, count: int, now: float) -> None:
         """Note that targets were taken back, and forget what is older than the budget's hour."""
-        recent = tuple(entry for entry in self.pruned if now - entry.at < WINDOW)
-        self.pruned = (*recent, Pruned(now, count)) if count else recent
+        recent = [entry for entry in self.pruned if now - entry.at < WINDOW]
+        if count and recent and now - recent[-1].at < MINUTE:  # the list stays short however often something is taken back
+            *recent, last = recent
+            self.pruned = (*recent, Pruned(last.at, last.count + count))
+        else:
+            self.pruned = (*recent, Pruned(now, count)) if count else tuple(recent)
 
 
 def pruned_of(parent: Parent) -> tuple[Pruned, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from apis.intent import ScopeKind
 from apis.kind import Parent
 from apis.meta import Key, Manifest
 from apis.reasons import Reason
@@ -13,6 +14,9 @@ from manager.state import State, is_ready, visible_change
 from manager.tenure import Tenure
 from policy.ownership import Live
 from policy.tenancy import Tenancy, covers, labels_of
+
+LOOKING = frozenset({Reason.FIELD_TAKEN, Reason.TERMINATING, Reason.CONDITION_NOT_MET, Reason.CONDITION_FAILED})
+"""Reasons of targets for which any change of the object may matter, not only that of what we own."""
 
 
 @dataclass(slots=True)
@@ -68,7 +72,7 @@ class Wakeups:
             return False
         if intent.scope.home in namespaces:
             return True
-        if not tenants:
+        if not tenants or intent.scope.kind == ScopeKind.NONE:  # what is rendered once sees no tenant
             return False
         tenure = self.tenures.get(parent.uid)
         if tenure is not None and tenants & set(tenure.tenants or ()):
@@ -108,8 +112,12 @@ class Wakeups:
         holders = {hold.parent for live in (before, after) if live is not None for hold in live.holdings}
         for uid in holders:
             tenure = self.tenures.get(uid)
-            if tenure is not None and key not in tenure.in_flight:
+            if tenure is None:
+                continue
+            if key not in tenure.in_flight:
                 self.compare(tenure, key, after)
+            elif after is None and before is not None:
+                tenure.vanished.add(before.uid)  # the answer to our write is older than this
 
     def compare(self, tenure: Tenure, key: Key, live: Live | None) -> None:
         """Look again at a target that is not as it is recorded."""
@@ -118,11 +126,7 @@ class Wakeups:
             return
         mine = live.held_by(tenure.parent.manager) if live is not None else None
         as_recorded = live is not None and mine is not None and live.uid == record.uid and mine.fields == record.fields
-        if (
-            not as_recorded
-            or (live is not None and live.terminating)
-            or record.reason in (Reason.FIELD_TAKEN, Reason.TERMINATING)
-        ):
+        if not as_recorded or (live is not None and live.terminating) or record.reason in LOOKING:
             self.queue.add(tenure.parent.uid, (record.unit,))
 
     def kind_seen(self, group: str, kind: str) -> None:

@@ -13,6 +13,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 import structlog
 
@@ -123,7 +124,9 @@ class Watches:
         return stream is not None and stream.refused
 
     def missing(self) -> list[str]:
-        """What has not been seen yet."""
+        """What has not been seen yet; before anything is watched, everything."""
+        if not self._streams:
+            return ["everything: watching has not begun"]
         return [str(name) for name, stream in self._streams.items() if isinstance(name, str) and not stream.synced.is_set()]
 
     def _follow(
@@ -329,9 +332,9 @@ class Watches:
         self._waits[uid] = now
         for wait in before - now:
             self._end(("wait", uid, wait))
-        for wait in now:
-            if self._count("wait") < self._waits_bound:
-                self._wait(uid, wait)
+        room = self._waits_bound - self._count("wait")
+        for wait in islice((wait for wait in now if ("wait", uid, wait) not in self._streams), max(room, 0)):
+            self._wait(uid, wait)
 
     def _wait(self, uid: str, wait: Wait) -> None:
         ready = False

@@ -13,8 +13,8 @@ VERBS = frozenset({"create", "delete", "get", "list", "patch", "update", "watch"
 _TABLE = """
 v1: ConfigMap Endpoints Event LimitRange PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service\
  ServiceAccount | Namespace Node PersistentVolume
-admissionregistration.k8s.io/v1: | MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding\
- ValidatingWebhookConfiguration
+admissionregistration.k8s.io/v1: | MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration\
+ ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
 apiextensions.k8s.io/v1: | CustomResourceDefinition
 apiregistration.k8s.io/v1: | APIService
 apps/v1: ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet |

@@ -31,7 +31,7 @@ class Verdict:
 def budget(removals: Sequence[Decision], *, total: int, recent: Sequence[Pruned], confirmed: str, now: float) -> Verdict:
     """Judge the removals of one pass.
 
-    `total` counts the targets that the parent has now, `recent` what was already removed, `confirmed` is the value of
+    `total` counts the targets that the parent holds now, `recent` what was already removed, `confirmed` is the value of
     the annotation `copyhold.dev/confirm-prune`. More than half *and* more than ten within an hour need a confirmation of
     exactly these removals.
     """

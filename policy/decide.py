@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from apis.intent import Creation, Deletion
-from apis.meta import Key
+from apis.meta import Key, Manifest
 from apis.problems import Problem
 from apis.reasons import Reason
 from apis.record import Record
 from policy.ownership import Holding, Live
-from policy.target import Desired
+from policy.target import Desired, payload
 
 
 class Verb(StrEnum):
@@ -64,7 +64,7 @@ class Item:
     desired: Desired | None
     live: Live | None
     record: Record | None
-    condition: bool | Problem = True
+    condition: bool | Problem = True  # a Problem: the condition failed, or the object could not be looked at
     known: bool = True  # False: what would be desired could not be found out
     kin: bool = False  # another living parent of the family created it: its record says so and the object bears its proof
     held: tuple[Holding, ...] = ()  # the proven holds of other living parents
@@ -86,6 +86,11 @@ class Decision:
     def key(self) -> Key:
         """The identity of the target."""
         return self.item.key
+
+    @property
+    def joins(self) -> bool:
+        """True when it takes hold of what kin created: its marks go on the object also while its content has to wait."""
+        return self.verb == Verb.APPLY and self.item.kin
 
     @property
     def writes(self) -> bool:
@@ -190,3 +195,16 @@ def _created(item: Item, owner: Owner) -> bool:
 def seen(desired: Desired, live: Live) -> str:
     """What a Conflict was judged on: it waits until the object, the payload or `force` changes."""
     return f"{desired.digest}:{live.version}:{'force' if desired.policy.force else ''}"
+
+
+def to_apply(decision: Decision, owner: Owner, *, pinned: bool) -> Manifest:
+    """The payload of a Create, Adopt or Apply: create-only where nothing was seen, else only for the object that was seen.
+
+    `pinned` also binds a conditional target to the state on which its condition was evaluated.
+    """
+    desired, live = decision.item.desired, decision.item.live
+    assert desired is not None  # noqa: S101 - the table applies only what is desired
+    if live is None:
+        return payload(desired, owner.parent, owner.account, created=decision.created, version="1")
+    version = live.version if pinned and desired.policy.condition else ""
+    return payload(desired, owner.parent, owner.account, created=decision.created, uid=live.uid, version=version)

@@ -260,7 +260,7 @@ def _drain(view: View, living: list[str], now: float) -> tuple[View, list[Action
     """Tenures that another member should have begin to drain; those whose time to drain is over count as drained."""
     begun: list[Action] = []
     for shard, tenure in view.tenures.items():
-        if tenure.phase is Phase.HOLDING and owner(shard, living) != view.me:
+        if tenure.phase is Phase.HOLDING and owner(shard, living, view.shards) != view.me:
             view = _with(view, shard, replace(tenure, phase=Phase.DRAINING, drain_by=now + view.terms.drain))
             begun.append(Action(Do.DRAIN, shard_name(shard), shard))
         elif tenure.phase is Phase.DRAINING and now >= tenure.drain_by:
@@ -290,7 +290,7 @@ def _shard(view: View, shard: int, living: list[str], now: float) -> Action | No
         return None
     lease = known.lease if known is not None and known.lease.version else None
     if tenure is None:
-        wanted = not view.stopping and owner(shard, living) == view.me
+        wanted = not view.stopping and owner(shard, living, view.shards) == view.me
         return Action(Do.ACQUIRE, name, shard, lease) if wanted and _free(view, known, now) else None
     if tenure.phase is Phase.DRAINED:
         return Action(Do.RELEASE, name, shard, lease)

@@ -1,6 +1,7 @@
-"""Who should work on what: the rendezvous hash that shares the shards among the live members."""
+"""Who should work on what: the rendezvous hash that shares the shards evenly among the live members."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 
 
@@ -14,9 +15,29 @@ def shard_of(uid: str, shards: int) -> int:
     return stable_hash(uid) % shards
 
 
-def owner(shard: int, members: Iterable[str]) -> str | None:
-    """The member that should have `shard`: the one with the highest hash, so that a member that leaves moves only its own shards.
+def owner(shard: int, members: Iterable[str], shards: int) -> str | None:
+    """The member that should have `shard`, one of `shards`; None when there are no members.
 
-    None when there are no members. The order of `members` does not matter.
+    Nobody has two shards more than another: with a few shards, the highest hash alone would leave one of two replicas without
+    work every eighth time. Within that, the highest hashes decide, so that few shards move when a member comes or goes. The
+    order of `members` does not matter.
     """
-    return max(members, key=lambda member: (stable_hash(f"{shard}/{member}"), member), default=None)
+    return _owners(shards, tuple(sorted(members))).get(shard)
+
+
+@lru_cache(maxsize=16)
+def _owners(shards: int, members: tuple[str, ...]) -> Mapping[int, str]:
+    """The owner of each shard: pairs from the highest hash downwards, as long as the member may have one more."""
+    if not members:
+        return {}
+    pairs = [(stable_hash(f"{shard}/{member}"), member, shard) for member in members for shard in range(shards)]
+    share, larger = divmod(shards, len(members))  # so many shards each, and so many members with one more
+    count = dict.fromkeys(members, 0)
+    found: dict[int, str] = {}
+    for _, member, shard in sorted(pairs, reverse=True):
+        if shard in found or count[member] > share or (count[member] == share and not larger):
+            continue
+        larger -= count[member] == share
+        count[member] += 1
+        found[shard] = member
+    return found

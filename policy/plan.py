@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from apis.meta import Key, Manifest
 from apis.problems import Invalid
 from apis.reasons import Reason
+from apis.record import SHARED
 from policy.decide import PRUNES, Decision, Owner, Verb
 from policy.target import Desired, digest_of, merged
 
@@ -106,6 +107,9 @@ def _joined(several: Sequence[Desired]) -> Desired:
         if clash:
             raise Invalid(Reason.DUPLICATE_TARGET, _duplicate(both, other, clash))
         both = replace(both, manifest=manifest, sources=tuple(dict.fromkeys(both.sources + other.sources)))
+    if len({one.unit for one in several}) > 1:
+        tenant = both.tenant if len({one.tenant for one in several}) == 1 else ""
+        both = replace(both, unit=SHARED, tenant=tenant)
     digests = sorted({one.digest for one in several})
     return both if len(digests) == 1 else replace(both, digest=digest_of(digests))
 

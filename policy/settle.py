@@ -6,6 +6,7 @@ from apis.problems import Conflict, Forbidden, Problem, Stale
 from apis.reasons import Reason
 from apis.record import Record
 from policy.decide import Decision, Owner, Verb, seen
+from policy.ownership import Live
 from policy.target import Desired
 
 MESSAGE_LIMIT = 1024
@@ -47,6 +48,16 @@ def settle(decision: Decision, owner: Owner, problem: Problem | None = None) -> 
     return _kept(decision, decision.item.desired, owner)
 
 
+def joined(decision: Decision, owner: Owner, problem: Conflict, live: Live) -> Record:
+    """The record of a target that kin created and whose fields are taken: we hold it, by our marks alone, and wait."""
+    desired = decision.item.desired
+    assert desired is not None  # noqa: S101 - only what is desired is joined
+    record = _unfinished(replace(decision, item=replace(decision.item, live=live)), desired, owner, problem)
+    mine = live.held_by(owner.manager)
+    fields = mine.fields if mine else ""
+    return replace(record, account=owner.account, uid=live.uid, created=decision.created, pending=False, fields=fields)
+
+
 def _let_go(decision: Decision) -> Record | None:
     record = decision.item.record
     if decision.reason in (Reason.ABSENT, Reason.REPLACED) or record is None:
@@ -66,12 +77,15 @@ def _kept(decision: Decision, desired: Desired, owner: Owner) -> Record | None:
         case Reason.UNCHANGED:
             return replace(placed, policy=policy, ok=True, reason=Reason.SUCCEEDED, message="", seen="", pending=False)
         case Reason.CONDITION_NOT_MET:
-            mine = live is not None and live.held_by(owner.manager) is not None
+            mine = live.held_by(owner.manager) if live is not None else None
+            if live is not None and mine is not None and record.uid != live.uid:
+                # Made by us, and the answer never came: the proof on the object settles what memory left open.
+                placed = replace(placed, uid=live.uid, fields=mine.fields, created=decision.created)
             replaced = live is not None and not mine and record.uid != live.uid
             return replace(
                 placed,
                 policy=policy if mine or not record.uid else record.policy,
-                created=False if replaced else record.created,
+                created=False if replaced else placed.created,
                 pending=record.pending and live is None,
                 ok=True,
                 reason=decision.reason,
@@ -97,13 +111,18 @@ def _kept(decision: Decision, desired: Desired, owner: Owner) -> Record | None:
 
 
 def _after_failure(decision: Decision, owner: Owner, problem: Problem) -> Record | None:
-    desired, live = decision.item.desired, decision.item.live
+    desired = decision.item.desired
     if desired is None:
         record = decision.item.record
         return None if record is None else replace(record, ok=False, reason=problem.reason, message=_cut(str(problem)))
     record = decision.item.record or first_record(desired)
     if isinstance(problem, Forbidden) and problem.namespace_terminating:
         return replace(record, ok=True, reason=Reason.TERMINATING, message="") if record.uid else None
+    return _unfinished(decision, desired, owner, problem)
+
+
+def _unfinished(decision: Decision, desired: Desired, owner: Owner, problem: Problem) -> Record:
+    record, live = decision.item.record or first_record(desired), decision.item.live
     refused = not isinstance(problem, Stale) or isinstance(problem, Conflict)
     return replace(
         record,

@@ -5,7 +5,7 @@ All of this stands on what the API server does with a payload (docs/architecture
 
 import base64
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -127,6 +127,13 @@ def payload(desired: Desired, parent: str, account: str, *, created: bool, uid: 
     if version:
         marked["resourceVersion"] = version
     return {**desired.manifest, "metadata": marked}
+
+
+def marks_only(desired: Desired, parent: str, account: str, *, created: bool, uid: str) -> Manifest:
+    """The payload that takes hold of an object and leaves its content to others."""
+    metadata = {"name": desired.ref.name} | ({"namespace": desired.ref.namespace} if desired.ref.namespace else {})
+    bare = {"apiVersion": desired.ref.api_version, "kind": desired.ref.kind, "metadata": metadata}
+    return payload(replace(desired, manifest=bare), parent, account, created=created, uid=uid)
 
 
 def identity_only(ref: Ref, uid: str, version: str) -> Manifest:

@@ -27,13 +27,14 @@ class Tenancy:
     namespaces: Mapping[str, Manifest]
     owner: Mapping[str, str] = field(default_factory=dict)
     claimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # tenant -> namespaces that an older tenant has
+    unclear: frozenset[str] = frozenset()  # tenants that cannot be read: nobody knows which namespaces they have
 
     def members(self, tenant: str) -> tuple[str, ...]:
         """The namespaces of a tenant, sorted."""
         return tuple(sorted(name for name, owner in self.owner.items() if owner == tenant))
 
 
-def tenancy(tenants: Iterable[tuple[Manifest, Selector]], namespaces: Iterable[Manifest]) -> Tenancy:
+def tenancy(tenants: Iterable[tuple[Manifest, Selector]], namespaces: Iterable[Manifest], unclear: Iterable[str] = ()) -> Tenancy:
     """Judge who owns what: a namespace that two tenants match belongs to the older one (creation time, then name)."""
     by_age = sorted(tenants, key=lambda pair: (pair[0]["metadata"].get("creationTimestamp") or "", pair[0]["metadata"]["name"]))
     spaces = {manifest["metadata"]["name"]: manifest for manifest in namespaces}
@@ -53,12 +54,8 @@ def tenancy(tenants: Iterable[tuple[Manifest, Selector]], namespaces: Iterable[M
         namespaces=spaces,
         owner=owner,
         claimed={name: tuple(sorted(lost)) for name, lost in claimed.items()},
+        unclear=frozenset(unclear),
     )
-
-
-def default_selector(tenant: str) -> Selector:
-    """What a Tenant selects when it does not say."""
-    return Selector.of({TENANT_LABEL: tenant})
 
 
 def labels_of(manifest: Manifest) -> Mapping[str, str]:

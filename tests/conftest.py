@@ -5,12 +5,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.realserver.access import Access
 from tests.realserver.assets import Unavailable, find
 from tests.realserver.shared import Shared
 from tests.support.api import Api, Manifest, ref
 from tests.support.names import fresh
+
+# Machines are shared and noisy: no test asserts a time, and hypothesis asserts none either.
+settings.register_profile("copyhold", deadline=None)
+settings.load_profile("copyhold")
 
 RUN = pytest.StashKey[Shared]()
 

@@ -103,7 +103,7 @@ def _compile(text: str, variables: Mapping[str, str]) -> Program:
         raise CelError("the expression is nested too deeply") from error
     finally:
         sys.setrecursionlimit(before)  # the library's Environment raises it for the whole process
-    return Program(text, names, environment.program(tree))
+    return Program(text, names, environment.program(tree, functions=_equality()))
 
 
 @cache
@@ -143,6 +143,33 @@ def _runner() -> Any:
             return Evaluator(ast=self.ast, activation=self.new_activation()).evaluate(context)
 
     return Runner
+
+
+@cache
+def _equality() -> dict[str, Any]:
+    """`==` and `!=` as CEL means them: values of different types are different, which is no error. The library disagrees."""
+    from celpy.celtypes import BoolType, DoubleType, IntType, UintType
+    from celpy.evaluation import CELEvalError
+
+    plain = {IntType: int, UintType: int, DoubleType: float}
+
+    def equal(a: Any, b: Any) -> Any:
+        if isinstance(a, CELEvalError) or isinstance(b, CELEvalError):
+            return a if isinstance(a, CELEvalError) else b
+        if isinstance(a, BoolType) != isinstance(b, BoolType):  # to the library, true is 1
+            return BoolType(False)
+        if type(a) in plain and type(b) in plain:
+            return BoolType(plain[type(a)](a) == plain[type(b)](b))
+        try:
+            return BoolType(bool(a == b))
+        except TypeError:
+            return BoolType(False)
+
+    def unequal(a: Any, b: Any) -> Any:
+        same = equal(a, b)
+        return same if isinstance(same, CELEvalError) else BoolType(not same)
+
+    return {"_==_": equal, "_!=_": unequal}
 
 
 def _check(tree: Any, scope: frozenset[str], bound: frozenset[str] = frozenset()) -> set[str]:

@@ -15,7 +15,8 @@ from apis.meta import Manifest
 from apis.problems import Blocked, Conflict, Expired, Forbidden, Gone, Invalid, Stale, Unavailable
 from apis.reasons import Reason
 from manager.cluster import RESTARTS, ApiCluster
-from manager.http import Bearer, Client, Endpoint, Response
+from manager.endpoint import Bearer, Endpoint, Response
+from manager.http import Client
 from manager.watch import Replace, State, follow
 from manager.world import Actor, Event, Listing, Resource
 from tests.realserver.access import Access
@@ -124,8 +125,19 @@ async def test_a_delete_says_whether_the_object_is_gone(answer: Manifest, gone: 
 
 @pytest.mark.parametrize(
     ("namespace", "name"),
-    [("team", ""), ("", "a"), ("team", "."), ("team", ".."), ("..", "a"), ("team", "a/status"), ("team", "../../secrets/a")]
-    + [("team/configmaps/b", "a"), ("team", "a%2fb"), ("team", "a\nb"), ("team", "a\x00")],
+    [
+        ("team", ""),
+        ("", "a"),
+        ("team", "."),
+        ("team", ".."),
+        ("..", "a"),
+        ("team", "a/status"),
+        ("team", "../../secrets/a"),
+        ("team/configmaps/b", "a"),
+        ("team", "a%2fb"),
+        ("team", "a\nb"),
+        ("team", "a\x00"),
+    ],
 )
 async def test_a_name_cannot_reach_beyond_its_place(namespace: str, name: str) -> None:
     """Names come from templates: an empty one would mean the whole collection, a path another object or subresource."""
@@ -483,39 +495,74 @@ async def test_the_real_server_is_followed(server: Access, namespace: str) -> No
             await following
 
 
-async def test_case_073_the_real_server_expires_versions(server: Access, namespace: str) -> None:
-    """A version from the beginning of time is too old for a watch."""
+EXPIRED = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410, "message": "too old resource version: 5 (9)"}
+
+
+@pytest.mark.parametrize("form", ["status", "event"])
+async def test_case_073_following_a_real_server_survives_an_expired_version(
+    server: Access, namespace: str, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """410 in either form: the new list tells what happened in between."""
+    expired = Wire()
+    if form == "status":
+        expired.status, expired.lines = 410, [orjson.dumps(EXPIRED)]
+    else:
+        expired.lines = [orjson.dumps({"type": "ERROR", "object": EXPIRED})]
+    got: asyncio.Queue[Any] = asyncio.Queue()
     async with connected(server) as cluster:
         resource = await cluster.resource("v1", "ConfigMap")
-        with pytest.raises(Expired):
-            async for _ in cluster.watch(resource, namespace, since="1"):
-                pass
+        await cluster.create(resource, namespace, config_map(namespace, "goes"))
+        stream, list_ = cluster.client.stream, cluster.list
+        streams = iter([expired])
+        monkeypatch.setattr(cluster.client, "stream", lambda *args, **given: next(streams, None) or stream(*args, **given))
+
+        async def gap(*args: Any, **given: Any) -> Listing:
+            """Between the list and the watch one object goes and another comes."""
+            found = await list_(*args, **given)
+            monkeypatch.setattr(cluster, "list", list_)
+            await cluster.delete(resource, namespace, "goes", uid="", resource_version="")
+            await cluster.create(resource, namespace, config_map(namespace, "comes"))
+            return found
+
+        monkeypatch.setattr(cluster, "list", gap)
+        following = asyncio.ensure_future(
+            follow(cluster, resource, got.put_nowait, lambda state, problem: None, namespace=namespace, metadata=True)
+        )
+        seen: set[tuple[str, str]] = set()
+        async with asyncio.timeout(20):
+            assert isinstance(await got.get(), Replace)
+            while not {("DELETED", "goes"), ("ADDED", "comes")} <= seen:
+                event = await got.get()
+                seen.add((event.type, event.object["metadata"]["name"]))
+        following.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await following
 
 
-async def test_case_074_the_real_server_expires_a_continue_token(
+async def test_case_074_a_list_of_a_real_server_survives_an_expired_token(
     server: Access, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A token that expired on page two makes the list begin anew; the answer is whole."""
+    """410 on page two makes the list begin anew, and the answer is whole."""
     async with connected(server) as cluster:
         resource = await cluster.resource("v1", "ConfigMap")
-        for number in range(5):
-            await cluster.create(resource, namespace, config_map(namespace, f"a{number}"))
+        names = [f"a{number}" for number in range(5)]
+        for name in names:
+            await cluster.create(resource, namespace, config_map(namespace, name))
         monkeypatch.setattr("manager.cluster.PAGE", 2)
-        whole = await cluster.list(resource, namespace)
-        send, pages = cluster.client.request, []
+        request = cluster.client.request
+        queries: list[str] = []
 
         async def spoiled(method: str, path: str, **given: Any) -> Response:
-            """The second page is asked for with a token that points at a version long gone."""
-            pages.append(given["query"])
-            if len(pages) == 2:
-                token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhXHUwMDAwIn0"
-                given["query"] = f"limit=2&continue={token}"
-            return await send(method, path, **given)
+            """The second request is answered as an API server does after a compaction."""
+            queries.append(given["query"])
+            if len(queries) == 2:
+                return Response(410, [], orjson.dumps(EXPIRED))
+            return await request(method, path, **given)
 
         monkeypatch.setattr(cluster.client, "request", spoiled)
         found = await cluster.list(resource, namespace)
-        assert [item["metadata"]["name"] for item in found.items] == [item["metadata"]["name"] for item in whole.items]
-        assert "continue" not in pages[2]
+        assert [item["metadata"]["name"] for item in found.items if item["metadata"]["name"] in names] == names
+        assert ["continue" in query for query in queries[:4]] == [False, True, False, True]
 
 
 class Proxy:
@@ -547,13 +594,9 @@ class Proxy:
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        self._start(self._run(reader, writer, self._open))
-
-    def _start(self, work: Any) -> "asyncio.Task[None]":
-        task = asyncio.ensure_future(work)
+        task = asyncio.ensure_future(self._run(reader, writer, self._open))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return task
 
     async def _run(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passing: asyncio.Event) -> None:
         upstream, back = await asyncio.open_connection(*self._target)

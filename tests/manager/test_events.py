@@ -17,6 +17,7 @@ from apis.meta import Manifest, Ref
 from apis.problems import Forbidden, Gone, Problem, Stale, Unavailable
 from apis.reasons import Reason
 from manager.cluster import ApiCluster
+from manager.endpoint import Bearer, Endpoint
 from manager.events import (
     BURST,
     KEPT_BOUND,
@@ -30,7 +31,7 @@ from manager.events import (
     Recorder,
     Type,
 )
-from manager.http import Bearer, Client, Endpoint
+from manager.http import Client
 from manager.metrics import Metrics
 from manager.world import Resource
 from tests.realserver.access import Access

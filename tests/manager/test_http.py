@@ -14,7 +14,8 @@ import pytest
 import uvloop
 
 from apis.problems import Invalid, Unavailable
-from manager.http import Bearer, Client, Endpoint, Response, Stream
+from manager.endpoint import Bearer, Endpoint, Response
+from manager.http import Client, Stream
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

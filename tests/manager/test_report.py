@@ -11,8 +11,8 @@ from apis.meta import Manifest
 from apis.problems import Blocked, Forbidden, Invalid, Problem, Unavailable
 from apis.reasons import AUTHOR, Reason
 from apis.record import Record
-from manager.propose import Trouble
 from manager.report import MESSAGE_LIMIT, Standing, report
+from manager.surroundings import Trouble
 from policy.budget import Pruned
 from tests.support.build import parent, record, want
 

@@ -58,6 +58,7 @@ def _raised(answer: Answer) -> Manifest | None:
 def sight(reads: Reads, *seen: Manifest, optimistic: bool = True, **rest: Any) -> Sight:
     """A sight on a world that has two namespaces; the watch has shown these objects."""
     index = Index()
+    index.mark_synced("", "ConfigMap")
     for manifest in seen:
         index.put("", "ConfigMap", manifest)
 
@@ -90,6 +91,23 @@ async def test_a_plan_looks_even_where_nobody_knows() -> None:
     """It has no apply that would find out."""
     reads = Reads({("v1", "manager"): stored()})
     assert await sight(reads, optimistic=False).live(RESOURCE, WANT.key, None) == observe(stored())
+
+
+@pytest.mark.parametrize(
+    ("shown", "remembered", "fresh", "told", "reason"),
+    [
+        pytest.param(True, True, False, True, "the watch has it", id="shown"),
+        pytest.param(False, False, False, True, "nobody knows it: taken for absent", id="unknown"),
+        pytest.param(False, True, False, False, "memory says that it was made", id="remembered, not shown"),
+        pytest.param(True, True, True, False, "the watch may lag behind", id="fresh"),
+        pytest.param(False, False, True, False, "the create-only apply found something", id="unknown, fresh"),
+    ],
+)
+def test_a_glance_says_whether_it_can_tell(shown: bool, remembered: bool, fresh: bool, told: bool, reason: str) -> None:
+    """Without a request; what it cannot tell is read."""
+    there = sight(Reads(), *([stored()] if shown else []))
+    found = there.glance(RESOURCE, WANT.key, record() if remembered else None, fresh=fresh)
+    assert found == (told, observe(stored()) if shown and not fresh else None), reason
 
 
 async def test_what_is_remembered_and_not_shown_is_read() -> None:
@@ -230,3 +248,10 @@ def test_a_place_is_going_while_its_namespace_terminates(namespace: str, going: 
 def test_memory_knows_where_a_target_lives() -> None:
     """From a record as from a rendered target, without discovery."""
     assert resource_of(record()) == resource_of(WANT) == Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
+
+
+def test_of_a_kind_that_nobody_watches_our_own_last_answer_is_not_what_is_there() -> None:
+    """What was noted of our own writes is trusted only while a watch keeps it true."""
+    there = sight(Reads(), stored())
+    there.index.mark_synced("", "ConfigMap", synced=False)
+    assert there.glance(RESOURCE, WANT.key, record()) == (False, None)

@@ -25,6 +25,12 @@ def evaluate(text: str, value: Any = None) -> Any:
     [
         pytest.param("object == null", None, True, id="null is null"),
         pytest.param("object == null", {}, False, id="an empty map is not null"),
+        pytest.param("object != null", {"a": 1}, True, id="a map is not null"),
+        pytest.param("object != null", None, False, id="null is not unequal to null"),
+        pytest.param("object.a == 'x' || object.a != 'x'", {"a": 1}, True, id="values of different types differ"),
+        pytest.param("object.a == 1", {"a": True}, False, id="true is not 1"),
+        pytest.param("object.a == 1.0 && object.a != 1.5", {"a": 1}, True, id="numbers are compared by value"),
+        pytest.param("object.a == ['1']", {"a": [1]}, False, id="lists are compared item by item"),
         pytest.param("object.a.b == 'x'", {"a": {"b": "x"}}, True, id="field selection"),
         pytest.param("object['a/b'] == 'x'", {"a/b": "x"}, True, id="keys with slashes"),
         pytest.param("has(object.a)", {}, False, id="has of an absent field"),

@@ -502,10 +502,7 @@ def test_every_verb_comes_out_of_the_table() -> None:
 def test_a_refusal_says_what_to_do() -> None:
     """A Conflict names both ways out; the object is named where it is shown."""
     message = decide(item(WANT, THEIRS), OWNER).message
-    assert message == (
-        "it exists and was not created for this parent: "
-        "delete it, or set policy.creation: Merge to adopt it"
-    )
+    assert message == "it exists and was not created for this parent: delete it, or set policy.creation: Merge to adopt it"
 
 
 def test_a_waiting_conflict_keeps_its_message() -> None:

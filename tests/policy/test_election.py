@@ -34,8 +34,8 @@ from policy.election import (
 from policy.members import owner
 
 ME, OTHER = "manager-0", "manager-1"
-MINE = next(shard for shard in range(99) if owner(shard, [ME, OTHER]) == ME)
-THEIRS = next(shard for shard in range(99) if owner(shard, [ME, OTHER]) == OTHER)
+MINE = next(shard for shard in range(99) if owner(shard, [ME, OTHER], 99) == ME)
+THEIRS = next(shard for shard in range(99) if owner(shard, [ME, OTHER], 99) == OTHER)
 
 
 def shard_lease(shard: int, holder: str, version: str = "1") -> Lease:
@@ -438,7 +438,7 @@ def test_two_fences_of_one_shard_are_never_open_at_once(seed):
     alive = [process for process in world.processes if not process.dead and not process.view.stopping]
     for shard in range(SHARDS):
         holders = [process.view.me for process in alive if open_until(process.view, shard) is not None]
-        assert holders == [owner(shard, [process.view.me for process in alive])]
+        assert holders == [owner(shard, [process.view.me for process in alive], SHARDS)]
 
 
 def test_the_simulation_would_notice():

@@ -111,6 +111,12 @@ KEPT = [
         id="condition false, ours",
     ),
     pytest.param(
+        item(WANT, MINE, record(WANT, uid="", created=False, fields="", pending=True), condition=False),
+        {"uid": "u1", "created": True, "fields": MINE.holdings[0].fields, "pending": False, "ok": True},
+        "the answer to its create was lost, and the proof says who made it",
+        id="condition false, ours by proof",
+    ),
+    pytest.param(
         item(WANT, live(uid="u2"), record(WANT), condition=False),
         {"created": False, "ok": True},
         "another object stands there now: it is not one that we created",

@@ -73,6 +73,20 @@ class RealServer:
                 return f"{name} ended with code {process.returncode}:\n{self._tail(name)}"
         return None
 
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to one of the programs, as `signal.SIGSTOP` to "kube-apiserver"."""
+        self._processes[name].send_signal(number)
+
+    def restart(self, name: str) -> None:
+        """Kill one of the programs and start it again as it was; its data and its address stay. It is not waited for."""
+        process = self._processes[name]
+        process.kill()
+        process.wait()
+        with (self._folder / f"{name}.log").open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                process.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
     def _start(self, attempts: int) -> Access:
         try:
             return self._start_once()

@@ -48,6 +48,7 @@ class Player:
     options: Options
     renderer: Renderer
     judge: Judge = no_fault
+    within: str = ""
     lives: list[Life] = field(default_factory=list)
 
     @property
@@ -59,7 +60,7 @@ class Player:
         """Start a manager with an empty memory; when it is killed before it runs, the next one."""
         while True:
             client = Client(endpoint(self.access))
-            faulty = Faulty(ApiCluster(client), self.judge)
+            faulty = Faulty(ApiCluster(client), self.judge, within=self.within)
             mine = Mine(self.mark)
             controller = Controller(faulty, self.renderer, Schemas(faulty.get_raw), self.options, elector=mine)
             mine.controller = controller
@@ -115,9 +116,9 @@ async def _unless_killed(faulty: Faulty, work: Awaitable[None]) -> bool:
 
 
 @asynccontextmanager
-async def player(access: Access, mark: str, options: Options, renderer: Renderer) -> AsyncIterator[Player]:
+async def player(access: Access, mark: str, options: Options, renderer: Renderer, within: str = "") -> AsyncIterator[Player]:
     """A player whose last manager ends with the block."""
-    made = Player(access, mark, options, renderer)
+    made = Player(access, mark, options, renderer, within=within)
     try:
         yield made
     finally:

@@ -4,7 +4,8 @@ import ssl
 from urllib.parse import urlsplit
 
 from manager.cluster import ApiCluster
-from manager.http import Bearer, Client, Endpoint
+from manager.endpoint import Bearer, Endpoint
+from manager.http import Client
 from tests.realserver.access import Access
 
 

@@ -18,8 +18,8 @@ from manager.cluster import ApiCluster
 from manager.controller import Controller, Options
 from manager.controller import Told as Tellings
 from manager.elector import Alone
-from manager.elector import Alone
-from manager.http import Bearer, Client, Endpoint
+from manager.endpoint import Bearer, Endpoint
+from manager.http import Client
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
 from policy.account import Accounts

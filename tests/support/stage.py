@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from apis.intent import Identity
@@ -15,6 +16,9 @@ from tests.support.running import Running, options
 GROUP = "copyhold.dev"
 VERSION = f"{GROUP}/v1alpha1"
 RBAC = "rbac.authorization.k8s.io"
+
+_NUDGES = count(700)
+"""Periods for `nudge`: each is new, so that each is an edit."""
 
 
 @dataclass
@@ -106,6 +110,17 @@ class Stage:
         body: Manifest = self.api.merge_patch(parent, {"spec": spec}).expect(200).body
         return body
 
+    def nudge(self, parent: Manifest, timeout: float = 20) -> Mapping[str, Any]:
+        """Make the manager look at a parent anew, by an edit that means nothing; answers Ready once it has done so."""
+        self.edit(parent, resyncPeriod=f"{next(_NUDGES)}s")
+
+        def check() -> Mapping[str, Any]:
+            condition = self.condition(parent)
+            assert condition["status"] != "Unknown", condition
+            return condition
+
+        return eventually(check, timeout=timeout)
+
     def read(self, manifest: Manifest) -> Manifest:
         """The object as it is now; it must be there."""
         body: Manifest = self.api.get(manifest).expect(200).body
@@ -116,7 +131,7 @@ class Stage:
         live = self.read(parent)
         status = live.get("status") or {}
         assert status.get("observedGeneration") == live["metadata"]["generation"], f"not observed yet: {status}"
-        found = [condition for condition in status["conditions"] if condition["type"] == type_]
+        found: list[Mapping[str, Any]] = [each for each in status["conditions"] if each["type"] == type_]
         assert found, f"no condition {type_}: {status['conditions']}"
         return found[0]
 

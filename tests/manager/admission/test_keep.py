@@ -13,7 +13,8 @@ from apis.problems import Gone, Stale
 from manager.admission.keep import MANAGER, keep, manifests, remove
 from manager.admission.policies import API_VERSION, BINDING, POLICY, SELECTOR
 from manager.cluster import ApiCluster
-from manager.http import Bearer, Client, Endpoint
+from manager.endpoint import Bearer, Endpoint
+from manager.http import Client
 from manager.world import Applied, Cluster, Listing, Resource
 from tests.realserver.access import Access
 from tests.support.api import Manifest

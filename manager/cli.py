@@ -1,0 +1,611 @@
+"""The commands. Each one reads its options, asks one module to do the work, and turns problems into one line and an exit code.
+
+A problem is one line on stderr that names what and the remedy, without a traceback (`copyhold --debug COMMAND` shows it).
+Usage errors of a command exit with 2, except in `plan`, where 2 means changes: there, and where no command could be made out,
+everything that goes wrong is 1.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from functools import wraps
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+import yaml
+from rich.console import Console
+from rich.text import Text
+
+from apis.crd import crd
+from apis.intent import Identity
+from apis.kind import kinds, parents
+from apis.problems import Problem
+
+# What a command needs beyond this is imported by it: `copyhold crds` shall not load an HTTP client.
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from manager.cluster import ApiCluster
+    from manager.plan import Sheet
+    from policy.account import Accounts
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+NAMESPACE = "copyhold-system"
+PATIENCE = 1.0
+"""Seconds after which a terminal is told what takes so long."""
+
+
+# Options that commands share.
+
+
+def account(text: str) -> Identity:
+    """A ServiceAccount as NAMESPACE/NAME."""
+    namespace, _, name = text.partition("/")
+    if not (namespace and name) or "/" in name:
+        raise click.BadParameter(f"{text!r} is not NAMESPACE/NAME")
+    return Identity(namespace, name)
+
+
+kubeconfig_option = click.option(
+    "--kubeconfig", metavar="FILE", help="The kubeconfig to use. Default: $KUBECONFIG, the Pod's own account, ~/.kube/config."
+)
+context_option = click.option("--context", metavar="NAME", help="The context of the kubeconfig. Default: its current one.")
+default_account_option = click.option(
+    "--default-service-account",
+    "default_account",
+    type=account,
+    metavar="NAMESPACE/NAME",
+    help="Who acts for cluster-scoped parents that name no account.",
+)
+allowed_accounts_option = click.option(
+    "--allow-service-account",
+    "allowed_accounts",
+    type=account,
+    metavar="NAMESPACE/NAME",
+    multiple=True,
+    help="An account of kube-system or of the manager's namespace that parents may name. May be given several times.",
+)
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+def own_namespace() -> str:
+    """The namespace of this Pod, or `copyhold-system` outside a cluster."""
+    try:
+        return (ACCOUNT / "namespace").read_text().strip() or NAMESPACE
+    except OSError:
+        return NAMESPACE
+
+
+namespace_option = click.option(
+    "--namespace",
+    default=own_namespace,
+    metavar="NAME",
+    show_default="that of the Pod, else copyhold-system",
+    help="The manager's own namespace.",
+)
+
+
+# Problems and exit codes.
+
+
+class Misused(click.UsageError):
+    """A usage error where 2 is taken."""
+
+    exit_code = 1
+
+
+@contextmanager
+def usage_is_1() -> Iterator[None]:
+    """Within the block, a usage error ends with 1 and not with 2."""
+    try:
+        yield
+    except click.UsageError as error:
+        raise Misused(error.format_message(), error.ctx) from error
+
+
+class Strict(click.Command):
+    """A command in which a usage error exits with 1, because 2 means something else."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does."""
+        with usage_is_1():
+            return super().parse_args(ctx, args)
+
+
+class Commands(click.Group):
+    """All commands. Which one was meant may not be known here, so that a usage error is 1 as well."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; without a command, help."""
+        if not args:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(1)
+        with usage_is_1():
+            return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does."""
+        with usage_is_1():
+            return super().resolve_command(ctx, args)
+
+
+def failing_plainly(command: Callable[P, int]) -> Callable[P, None]:
+    """Exit with what the command answers; a problem is one line on stderr and 1."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **options: P.kwargs) -> None:
+        debug = bool(click.get_current_context().find_root().params.get("debug"))
+        try:
+            code = command(*args, **options)
+        except Problem as problem:
+            if debug:
+                raise
+            say(f"copyhold: {problem}")
+            code = 1
+        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise  # click's own: usage, Ctrl-C, --help, a reader that has seen enough
+        except Exception as error:
+            if debug:
+                raise
+            say(f"copyhold: a defect of copyhold ({type(error).__name__}): `copyhold --debug ...` shows where; please report it")
+            code = 1
+        sys.exit(code)
+
+    return wrapped
+
+
+def say(text: str) -> None:
+    """One line on stderr."""
+    click.echo(plain(text), err=True)
+
+
+def plain(text: str) -> str:
+    """One line that a terminal does not obey: names and messages come from manifests."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text.replace("\n", " "))
+
+
+def confirmed(question: str, *, yes: bool) -> bool:
+    """Ask, unless that was answered beforehand. Without a terminal there is nobody to ask: say so and answer no."""
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        say("copyhold: not confirmed: nobody can be asked without a terminal; give --yes")
+        return False
+    return click.confirm(question, default=False, err=True)
+
+
+# Working in an event loop.
+
+
+class Progress:
+    """What is being done, on a terminal's stderr once it has taken a while. Nothing at all elsewhere."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._status = self._console.status("")
+        self._text = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __call__(self, text: str) -> None:
+        """Now doing this."""
+        self._text = plain(text)
+        self._status.update(Text(self._text))
+
+    def __enter__(self) -> "Progress":
+        if self._console.is_terminal:
+            self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._status.start)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._status.stop()
+
+
+@asynccontextmanager
+async def connected(kubeconfig: str | None, context: str | None) -> "AsyncIterator[ApiCluster]":
+    """The cluster of a kubeconfig, within the block. Raises Invalid, Unavailable."""
+    from manager.cluster import ApiCluster
+    from manager.credentials import load
+    from manager.http import Client
+
+    client = Client(await load(kubeconfig, context))
+    try:
+        yield ApiCluster(client)
+    finally:
+        await client.close(1.0)
+
+
+def in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run it in an event loop of its own."""
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
+def own_version() -> str:
+    """The version that was installed; sources that were not say so."""
+    try:
+        return version("copyhold")
+    except PackageNotFoundError:
+        return "of a source tree that is not installed"
+
+
+# The commands.
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(own_version(), prog_name="copyhold")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def main(debug: bool) -> None:
+    """Groups of rendered resources, applied under policy, recorded, and taken back exactly."""
+
+
+@main.command()
+@click.argument("groups", nargs=-1, metavar="[GROUP ...]")
+@failing_plainly
+def crds(groups: tuple[str, ...]) -> int:
+    """Print the CustomResourceDefinitions of all kinds, or of these API groups, as YAML."""
+    known = {kind.group for kind in kinds()}
+    unknown = sorted(set(groups) - known)
+    if unknown:
+        raise click.UsageError(f"no kind of ours is in {', '.join(unknown)}: the groups are {', '.join(sorted(known))}")
+    for kind in kinds():
+        if not groups or kind.group in groups:
+            click.echo("---")
+            click.echo(yaml.safe_dump(crd(kind), sort_keys=False, width=120, allow_unicode=True), nl=False)
+    return 0
+
+
+@main.command(cls=Strict)
+@click.option(
+    "-f",
+    "--file",
+    "paths",
+    multiple=True,
+    metavar="PATH",
+    help="A file or folder of manifests, or - for standard input. May be given several times. Without a server, what the files "
+    "hold is what is there; with one, parents, Tenants, namespaces and CustomResourceDefinitions count as if applied.",
+)
+@kubeconfig_option
+@context_option
+@default_account_option
+@allowed_accounts_option
+@namespace_option
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@click.argument("names", nargs=-1, metavar="[KIND/NAME ...]")
+@failing_plainly
+def plan(
+    paths: tuple[str, ...],
+    kubeconfig: str | None,
+    context: str | None,
+    default_account: Identity | None,
+    allowed_accounts: tuple[Identity, ...],
+    namespace: str,
+    output: str,
+    names: tuple[str, ...],
+) -> int:
+    """Show what would happen to every target; nothing is written.
+
+    With -f alone no cluster is asked. With --kubeconfig or --context (or without -f: in the current context) a server is asked,
+    and every change is tried there as a dry run in the name of the parent's account. Both together answer: what would this
+    change do?
+
+    \b
+    Exit codes, whatever the output:
+      0  nothing to do
+      2  changes
+      1  error: a parent is held, a source fails, a target is in conflict or refused, or the command could not do its work
+    """
+    from manager.plan import document, exit_code, lines
+    from policy.account import Accounts
+
+    accounts = Accounts(default_account, namespace, frozenset(allowed_accounts))
+
+    async def work() -> "Sequence[Sheet]":
+        with Progress() as progress:
+            return await planned(paths, kubeconfig, context, accounts, names, progress)
+
+    sheets = in_loop(work())
+    if output == "json":
+        import json
+
+        click.echo(json.dumps(document(sheets), indent=2, ensure_ascii=False))
+    elif output == "yaml":
+        click.echo(yaml.safe_dump(document(sheets), sort_keys=False, width=120, allow_unicode=True), nl=False)
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        for line in lines(sheets):
+            console.print(Text(plain(line.text), style=line.style))
+    return exit_code(sheets)
+
+
+async def planned(
+    paths: Sequence[str],
+    kubeconfig: str | None,
+    context: str | None,
+    accounts: "Accounts",
+    names: Sequence[str],
+    progress: Callable[[str], None],
+) -> "Sequence[Sheet]":
+    """The sheets of a plan over files, a server, or both. Raises problems."""
+    from manager.files import Folder, Overlaid, openapi, read
+    from manager.plan import Planner
+    from manager.plan import plan as make
+    from manager.preview import DryRun, OnPaper, Previewer
+    from manager.render.pool import Renderer
+    from manager.schemas import Schemas
+    from manager.world import World
+
+    folder = Folder(read(paths))
+    async with AsyncExitStack() as stack:
+        renderer = Renderer()
+        stack.push_async_callback(renderer.close)
+        world: World
+        preview: Previewer
+        if paths and kubeconfig is None and context is None:
+            world, schemas, preview = folder, Schemas(openapi(folder)), OnPaper(folder)
+        else:
+            progress("connecting")
+            cluster = await stack.enter_async_context(connected(kubeconfig, context))
+            world, schemas, preview = Overlaid(cluster, folder), Schemas(cluster.get_raw), DryRun(cluster)
+        return await make(Planner(world, renderer, schemas, accounts, preview, datetime.now(UTC), progress), names)
+
+
+@main.command()
+@click.argument("kind")
+@click.argument("name")
+@click.option("-n", "--namespace", default="", metavar="NAMESPACE", help="The namespace of the object, if its kind has one.")
+@click.option("--force", is_flag=True, help="Drop the marks of living parents too; they may take the object again.")
+@kubeconfig_option
+@context_option
+@yes_option
+@failing_plainly
+def release(kind: str, name: str, namespace: str, force: bool, kubeconfig: str | None, context: str | None, yes: bool) -> int:
+    """Free one object from parents that do not exist any more; its content stays.
+
+    KIND is what kubectl takes: a kind, plural or short name, with .GROUP if it is not clear. The request is sent in your own
+    name with the UID of the parent beside it, so that protection lets it pass and the audit log says who did it.
+
+    \b
+    Exit codes:
+      0  done, or nothing to do
+      1  error
+      2  wrong usage, or not confirmed
+    """
+    from manager.release import free, judged, kind_named, living, whoami
+
+    async def work() -> int:
+        async with connected(kubeconfig, context) as cluster:
+            resource = await kind_named(cluster, kind)
+            if resource.namespaced and not namespace:
+                raise click.UsageError(f"{resource.kind} has a namespace: give it with -n")
+            place = namespace if resource.namespaced else ""
+            found = await cluster.get(resource, place, name, metadata=True)
+            title = f"{resource.kind} {place}/{name}" if place else f"{resource.kind} {name}"
+            if found is None:
+                say(f"copyhold: {title} is not there: correct the name or the namespace")
+                return 1
+            held = judged(found, await living(cluster))
+            for uid in held.dead:
+                click.echo(f"{title}: drops the marks of parent {plain(uid)}, which does not exist")
+            for uid, parent in held.living.items():
+                what = "drops the marks of" if force else "keeps the marks of"
+                click.echo(plain(f"{title}: {what} {parent} ({uid}), which exists{'' if force else ' (--force drops them too)'}"))
+            uids = (*held.dead, *(held.living if force else ()))
+            if not uids:
+                click.echo(f"{title}: nothing to drop")
+                return 0
+            if not confirmed("Drop them?", yes=yes):
+                return 2
+            staying = held.living.keys() - set(uids)
+            await free(cluster, await whoami(cluster), resource, place, name, uids, staying.__contains__)
+            click.echo(f"{title}: freed")
+            return 0
+
+    return in_loop(work())
+
+
+@main.command()
+@click.option("--keep", "mode", flag_value="keep", help="Leave every target as it is, without our marks. No manager may run.")
+@click.option("--remove", "mode", flag_value="remove", help="Let the running manager take every target back.")
+@click.option("--crds", is_flag=True, help="Delete the CustomResourceDefinitions too, and with them all Tenants.")
+@click.option("--force", is_flag=True, help="With --keep: go on although a manager seems to run.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=1),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --remove: how long to wait for the manager.",
+)
+@namespace_option
+@kubeconfig_option
+@context_option
+@yes_option
+@failing_plainly
+def uninstall(
+    mode: str | None,
+    crds: bool,
+    force: bool,
+    timeout: float,
+    namespace: str,
+    kubeconfig: str | None,
+    context: str | None,
+    yes: bool,
+) -> int:
+    """Take all parents, marks, records and admission policies out of the cluster. Run it again if it was interrupted.
+
+    \b
+    Exit codes:
+      0  done
+      1  error, or something is left
+      2  wrong usage, or not confirmed
+    """
+    from manager import uninstall as steps
+    from manager.release import whoami
+
+    if mode is None:
+        raise click.UsageError("say what becomes of the targets: --keep or --remove")
+
+    async def work() -> int:
+        async with connected(kubeconfig, context) as cluster:
+            running = await steps.managers(cluster, namespace, datetime.now(UTC)) if mode == "keep" else []
+            if running and not force:
+                say(
+                    f"copyhold: a manager is running ({', '.join(running)}) and would apply again what is let go: stop it "
+                    f"(kubectl -n {namespace} scale deployment --all --replicas=0), or give --force"
+                )
+                return 1
+            parents = await steps.every(cluster)
+            what = "let go of all targets of" if mode == "keep" else "remove all targets of"
+            if not confirmed(f"This will {what} {len(parents)} parents and delete the parents. Go on?", yes=yes):
+                return 2
+            administrator = await whoami(cluster)
+            with Progress() as tell:
+                if mode == "keep":
+                    failures = await steps.keep(cluster, administrator, steps.everyone, tell)
+                else:
+                    failures = await steps.remove(cluster, steps.everyone, tell, say, timeout)
+                if not failures:
+                    failures = await steps.clean(cluster, administrator, tell)
+            for failure in failures:
+                say(f"copyhold: {failure.what}: {failure.problem}")
+            if failures:
+                return 1
+            click.echo(f"drained: {len(parents)} parents, their marks and records, and the admission policies are gone")
+            if crds:
+                click.echo(f"deleted {len(await steps.delete_crds(cluster))} CustomResourceDefinitions")
+            for line in steps.farewell(namespace, crds=not crds):
+                click.echo(f"what is left goes with: {line}")
+            return 0
+
+    return in_loop(work())
+
+
+def _kind(context: click.Context, param: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds that are meant by kinds, plurals and short names."""
+    known = {name: kind.kind for kind in parents() for name in (kind.kind.lower(), kind.plural, *kind.short_names)}
+    for word in words:
+        if word.lower() not in known:
+            names = ", ".join(sorted({kind.kind for kind in parents()}))
+            raise click.BadParameter(f"{word!r} is no kind of parent: the kinds are {names}", context, param)
+    return tuple(known[word.lower()] for word in words)
+
+
+def _listen(context: click.Context, param: click.Parameter, text: str) -> str:
+    """ADDRESS:PORT, or nothing for no server."""
+    host, _, port = text.rpartition(":")
+    if text and not (host and port.isdigit() and int(port) < 1 << 16):
+        raise click.BadParameter(f"{text!r} is not ADDRESS:PORT", context, param)
+    return text
+
+
+def _address() -> str:
+    """Everybody may ask a Pod how it is; on a laptop only the laptop."""
+    return "0.0.0.0:8080" if (ACCOUNT / "token").exists() else "127.0.0.1:8080"
+
+
+@main.command()
+@kubeconfig_option
+@context_option
+@click.option(
+    "--kind",
+    "wanted",
+    multiple=True,
+    callback=_kind,
+    metavar="KIND",
+    help="Reconcile parents of this kind only. May be given several times. Default: all.",
+)
+@default_account_option
+@allowed_accounts_option
+@namespace_option
+@click.option(
+    "--listen",
+    default=_address,
+    callback=_listen,
+    metavar="ADDRESS:PORT",
+    show_default="127.0.0.1:8080, in a Pod 0.0.0.0:8080",
+    help="Where /healthz, /readyz and /metrics are served; empty for nowhere.",
+)
+@click.option(
+    "--identity",
+    default=socket.gethostname,
+    show_default="the host's name",
+    metavar="NAME",
+    help="The name of this replica in Leases and Events.",
+)
+@click.option("--single-replica", is_flag=True, help="Take no Leases: nothing else may run against the cluster.")
+@click.option("--workers", type=click.IntRange(min=1), default=4, show_default=True, help="Parents at the same time.")
+@click.option(
+    "--width",
+    type=click.IntRange(min=1),
+    default=24,
+    show_default=True,
+    help="Requests for one parent's targets at the same time.",
+)
+@click.option(
+    "--render-workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that render templates."
+)
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True)
+@click.option(
+    "--log-json/--log-text", "log_json", default=None, help="The form of the log. Default: text on a terminal, else JSON."
+)
+@failing_plainly
+def run(
+    kubeconfig: str | None,
+    context: str | None,
+    wanted: tuple[str, ...],
+    default_account: Identity | None,
+    allowed_accounts: tuple[Identity, ...],
+    namespace: str,
+    listen: str,
+    identity: str,
+    single_replica: bool,
+    workers: int,
+    width: int,
+    render_workers: int,
+    log_level: str,
+    log_json: bool | None,
+) -> int:
+    """Run the manager against a cluster until SIGINT or SIGTERM.
+
+    \b
+    Exit codes:
+      0  after a signal
+      1  it could not go on
+      2  wrong usage
+    """
+    from manager.log import configure
+    from manager.run import Settings
+    from manager.run import run as work
+
+    configure(log_level, log_json)
+    settings = Settings(
+        kubeconfig=kubeconfig,
+        context=context,
+        default_account=default_account,
+        allowed_accounts=allowed_accounts,
+        kinds=wanted,
+        namespace=namespace,
+        listen=listen,
+        identity=identity,
+        leases=not single_replica,
+        workers=workers,
+        width=width,
+        render_workers=render_workers,
+    )
+    return in_loop(work(settings))
+
+
+if __name__ == "__main__":
+    main()
