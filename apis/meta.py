@@ -75,6 +75,11 @@ def split_api_version(api_version: str) -> tuple[str, str]:
     return group, version
 
 
+def older(version: str, than: str) -> bool:
+    """Is one resourceVersion of a kind older than another? Decimal numbers that grow (KEP-5504); nothing is said of others."""
+    return version.isdigit() and than.isdigit() and int(version) < int(than)
+
+
 class Model(BaseModel):
     """Data that users write or read: camelCase outside, frozen inside, unknown fields refused."""
 

@@ -13,7 +13,7 @@ from time import monotonic
 import structlog
 
 from apis.kind import Parent
-from apis.meta import FINALIZER, Key
+from apis.meta import FINALIZER, Key, older
 from apis.problems import Problem, Stale
 from apis.reasons import Reason
 from manager.elector import Alone, Elector
@@ -96,7 +96,9 @@ class Controller:
         self.tenures: dict[str, Tenure] = {}
         reserved = frozenset({options.accounts.manager_namespace})
         self.tenancies = Tenancies(cluster, self.state, self.elector, now)
-        self.wakeups = Wakeups(self.state, self.index, self.queue, self.tenures, reserved, self.tenancies.changed)
+        self.wakeups = Wakeups(
+            self.state, self.index, self.queue, self.tenures, reserved, self.tenancies.changed, self.elector.young
+        )
         self.watches = Watches(cluster, self.state, self.index, self.wakeups, options.streams, options.waits, keep_policies)
         self._tasks: list[asyncio.Task[None]] = []
         self._draining: dict[int, Callable[[str], bool]] = {}
@@ -205,7 +207,7 @@ class Controller:
             tenure = Tenure(parent, memory, records, pruned=pruned_of(parent), told=told_of(parent))
             await self.watches.targets(_kinds_of(tenure))
             self.tenures[parent.uid] = tenure
-        if not _older(parent, tenure.parent):
+        if not older(parent.resource_version, tenure.parent.resource_version):
             tenure.parent = parent
         return tenure
 
@@ -304,7 +306,7 @@ class Controller:
             tenure.in_flight.discard(key)
             if after is not live:
                 # The watch was ahead of our answer, and its event passed us by while the write was in flight.
-                self.wakeups.compare(tenure, key, after)
+                self.wakeups.compare(tenure, key, after, changed=True)
         elif outcome.wrote and (live is not None or outcome.record is None):
             # Gone, or nobody's any more: the watch does not show it, or has said its last word about it already.
             known = live or outcome.decision.item.live
@@ -323,8 +325,3 @@ def _kinds_of(tenure: Tenure) -> frozenset[Resource]:
         for record in records
         if record.resource
     )
-
-
-def _older(parent: Parent, than: Parent) -> bool:
-    mine, theirs = parent.resource_version, than.resource_version
-    return mine.isdigit() and theirs.isdigit() and int(mine) < int(theirs)

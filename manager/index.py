@@ -6,7 +6,7 @@ manager, because every target of a parent names the same one.
 
 from collections.abc import Iterable, Iterator
 
-from apis.meta import Key, Manifest
+from apis.meta import Key, Manifest, older
 from policy.ownership import Holding, Live, observe
 
 _MARKS = {"created": "c", "adopted": "a"}
@@ -57,7 +57,7 @@ class Index:
     def note(self, key: Key, live: Live) -> tuple[Live | None, Live]:
         """The same for what was observed already, as in the answer to a write."""
         before = self.live(key)
-        if before is not None and before.uid == live.uid and _older(live.version, before.version):
+        if before is not None and older(live.version, before.version):
             return before, before
         space = self._objects.setdefault((key.group, key.kind), {}).setdefault(key.namespace, {})
         space[key.name] = self._pack(live)
@@ -100,8 +100,3 @@ class Index:
             number = self._numbers[manager] = len(self._managers)
             self._managers.append(manager)
         return number
-
-
-def _older(version: str, than: str) -> bool:
-    """Resource versions of one kind on one server are decimal numbers that grow (KEP-5504)."""
-    return version.isdigit() and than.isdigit() and int(version) < int(than)

@@ -13,7 +13,7 @@ from dataclasses import replace as changed
 from typing import Any
 
 from apis.kind import Parent, find
-from apis.meta import FINALIZER, GROUP, Key, Manifest
+from apis.meta import FINALIZER, GROUP, Key, Manifest, older
 from apis.problems import Blocked, Gone, Stale
 from apis.reasons import Reason
 from apis.record import Record
@@ -69,6 +69,15 @@ class Memory:
                     raise
                 parent = fresh
 
+    def see(self, parent: Parent) -> None:
+        """Take over the resourceVersion of a newer state of the parent (its spec, its finalizer) whose status is what we wrote.
+
+        It spares a refused write; a status of somebody else's is left to be refused.
+        """
+        newer, known = parent.resource_version, self._version
+        if newer.isdigit() and known.isdigit() and int(newer) > int(known) and parent.status == self._known[0]:
+            self._version = newer
+
     async def write(self, records: dict[Key, Record], status: Manifest) -> bool:
         """Remember `records` and publish `status` (without the fields of memory); False when both were so already.
 
@@ -84,6 +93,11 @@ class Memory:
         if plan.drops:
             await self._drop_others()
         return bool(plan.puts or told or plan.drops)
+
+    def moved(self, parent: Parent) -> None:
+        """The parent is known in a newer state, whose status is still what we wrote last: the next write begins from that."""
+        if older(self._version, parent.resource_version) and parent.status in self._known:
+            self._version = parent.resource_version
 
     async def forget(self) -> None:
         """Drop the shards, after the last target is gone. A parent that has none costs no request."""

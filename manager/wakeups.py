@@ -1,7 +1,7 @@
 """Which event concerns whom: a change touches only what it concerns. Reads state, adds to the queue, writes nothing."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apis.intent import ScopeKind
 from apis.kind import Parent
@@ -29,6 +29,7 @@ class Wakeups:
     tenures: dict[str, Tenure]
     reserved: frozenset[str]
     tenant_changed: Callable[[str], None] = lambda _name: None
+    young: Callable[[str], float] = lambda _uid: 0.0  # seconds for which a write of the replica before us may still land
     sources: dict[Source, dict[str, frozenset[str]]] = field(default_factory=dict)
 
     # Parents.
@@ -115,14 +116,20 @@ class Wakeups:
             if tenure is None:
                 continue
             if key not in tenure.in_flight:
-                self.compare(tenure, key, after)
+                moved = before is not None and after is not None and before.version != after.version
+                self.compare(tenure, key, after, changed=moved)
             elif after is None and before is not None:
                 tenure.vanished.add(before.uid)  # the answer to our write is older than this
 
-    def compare(self, tenure: Tenure, key: Key, live: Live | None) -> None:
-        """Look again at a target that is not as it is recorded."""
+    def compare(self, tenure: Tenure, key: Key, live: Live | None, *, changed: bool = False) -> None:
+        """Look again at a target that is not as it is recorded. `changed`: somebody other than this replica wrote it just now."""
         record = tenure.records.get(key)
         if record is None or not record.uid:
+            return
+        if changed and live is not None and self.young(tenure.parent.uid):
+            # Perhaps the replica before us, whose write was under way: ours and the same fields, but other values.
+            tenure.records[key] = replace(record, payload="")
+            self.queue.add(tenure.parent.uid, (record.unit,))
             return
         mine = live.held_by(tenure.parent.manager) if live is not None else None
         as_recorded = live is not None and mine is not None and live.uid == record.uid and mine.fields == record.fields

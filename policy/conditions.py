@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the models behind it cost the render workers 12 MB
 LONGEST = 4096  # characters, after trimming (seed 003, "Apply conditions")
 VARIABLES = {"object": "dyn", "now": "timestamp"}
 FAILED = "ConditionEvaluationFailed: expression could not be evaluated"
+TOO_MUCH = f"{FAILED}: it takes too much time or memory"
 
 # Comments and string literals, raw and triple ones too: what stands in them is no name.
 _LITERAL = re.compile(

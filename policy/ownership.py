@@ -22,7 +22,7 @@ class Holding:
 
     manager: str  # copyhold.dev/<kind>/<uid>
     mark: str  # "created" or "adopted": what that parent applied
-    fields: str  # digest of its managedFields entry
+    fields: str  # digest of its managedFields entry: the fields, and when an apply last changed the object
 
     @property
     def parent(self) -> str:
@@ -73,7 +73,8 @@ def _holdings(metadata: Manifest) -> Iterator[Holding]:
         label = f"{PARENT_PREFIX}{manager.rpartition('/')[2]}"
         fields = entry.get("fieldsV1") or {}
         if label in labels and f"f:{label}" in fields.get("f:metadata", {}).get("f:labels", {}):
-            yield Holding(manager, labels[label], digest_of(fields))
+            # The time: an apply of ours that we do not know of (sent before a crash, or landing late) may change values alone.
+            yield Holding(manager, labels[label], digest_of([fields, entry.get("time")]))
 
 
 def _applies(entry: Manifest) -> bool:

@@ -23,6 +23,7 @@ from apis.reasons import Reason
 from apis.selector import Requirement, Selector
 from manager.render import wire
 from manager.render.documents import Document, Job, copied
+from policy.conditions import TOO_MUCH
 
 PROBLEMS: Mapping[str, type[Problem]] = {"Invalid": Invalid, "Blocked": Blocked}
 
@@ -185,7 +186,7 @@ class Renderer:
             entries = [(text, None if live is None else shared.number(live)) for text, live in batch]
             return {"op": "conditions", "now": now.isoformat(), "objects": shared.values, "items": entries}
 
-        return await self._answers(items, request, lambda item: item[0], cel=True)
+        return [_verdict(answer) for answer in await self._answers(items, request, lambda item: item[0], cel=True)]
 
     async def close(self) -> None:
         """End the processes. Work that is still asked for is refused."""
@@ -371,6 +372,13 @@ def _problem(answer: Any) -> Any:
     if isinstance(answer, dict) and "problem" in answer:
         kind, reason, message = answer["problem"]
         return PROBLEMS[kind](Reason(reason), message)
+    return answer
+
+
+def _verdict(answer: bool | Problem) -> bool | Problem:
+    """What a condition came to; one that ran over a bound failed as a condition does, not as a template."""
+    if isinstance(answer, Problem) and answer.reason == Reason.RENDER_FAILED:
+        return Invalid(Reason.CONDITION_FAILED, TOO_MUCH)
     return answer
 
 

@@ -367,6 +367,22 @@ async def test_a_target_wakes_its_unit_when_it_is_not_as_recorded(
     assert await there.woken() == ({MINE: {"solar-dev"}} if wakes else {}), reason
 
 
+@pytest.mark.parametrize(
+    ("young", "version", "woken"), [(9.0, "99", True), (0.0, "99", False), (9.0, AS_RECORDED.version, False)]
+)
+async def test_a_write_that_is_not_ours_is_undone_while_the_replica_before_us_may_still_write(
+    young: float, version: str, woken: bool
+) -> None:
+    """What it had sent bears our manager and the same fields, only other values: the target is applied again, whatever it shows."""
+    of = selecting(MINE)
+    there = scene(of)
+    tenure = there.tenure(of, record(WANT))
+    there.wakeups.young = lambda uid: young if uid == MINE else 0.0
+    there.wakeups.target(WANT.key, AS_RECORDED, live(MANAGER_HOLD, version=version))
+    assert await there.woken() == ({MINE: {"solar-dev"}} if woken else {})
+    assert (tenure.records[WANT.key].payload == "") is woken
+
+
 async def test_every_holder_is_woken_by_what_changes_for_it() -> None:
     """A foreign write that takes a shared field takes it from both."""
     one, two = selecting("one"), selecting("two")

@@ -21,7 +21,7 @@ KUBECTL = entry("kubectl-edit", {"f:data": {"f:b": {}}}, operation="Update")
 
 def fields_of(one: Manifest) -> str:
     """The digest of an entry's field set."""
-    return digest_of(one["fieldsV1"])
+    return digest_of([one["fieldsV1"], one.get("time")])
 
 
 # Proof.

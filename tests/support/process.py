@@ -349,8 +349,12 @@ class Place:
 
     def alive(self, number: int) -> list[Replica]:
         """So many replicas between which all shards are shared: those that the test before left, and new ones."""
-        kept = [replica for replica in self.replicas if replica.alive]
-        if len(kept) > number or len(kept) < len(self.replicas):
+        for replica in self.replicas:
+            if not replica.alive:
+                replica.proxy.close()
+        self.replicas = [replica for replica in self.replicas if replica.alive]
+        kept = list(self.replicas)
+        if len(kept) > number:
             self.end()
             kept = []
         found = kept + [self.replica() for _ in range(number - len(kept))]
