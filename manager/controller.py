@@ -26,6 +26,7 @@ from manager.reconcile import Desk, Next, reconcile
 from manager.recover import recover
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
+from manager.sight import resource_of
 from manager.state import State
 from manager.surroundings import Surroundings
 from manager.sweep import sweep
@@ -127,6 +128,7 @@ class Controller:
 
     def gained(self) -> None:
         """Parents became ours: look at all of them; those that are not ours are left alone."""
+        self.watches.hurry()
         for uid in self.state.parents:
             self.queue.add(uid)
         for name in self.state.tenants:
@@ -188,8 +190,9 @@ class Controller:
         started = monotonic()
         tenure = await self._tenure(parent)
         following = await reconcile(self.desk, tenure, None if work.whole else frozenset(work.units))
-        self._follow(tenure, following, whole=work.whole)
+        # Told first: a parent that is finished is dropped right after, from the metrics too.
         self.told.passed(tenure, "finished" if following.finished else "done", monotonic() - started)
+        self._follow(tenure, following, whole=work.whole)
 
     def _ours(self, parent: Parent) -> bool:
         wanted = not self.options.kinds or parent.kind.kind in self.options.kinds
@@ -319,9 +322,4 @@ class Controller:
 
 
 def _kinds_of(tenure: Tenure) -> frozenset[Resource]:
-    records = tenure.records.values()
-    return frozenset(
-        Resource(record.ref.group, record.ref.version, record.ref.kind, record.resource, not record.cluster_scoped)
-        for record in records
-        if record.resource
-    )
+    return frozenset(resource_of(record) for record in tenure.records.values() if record.resource)

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import orjson
 
 from apis.intent import Identity
-from apis.meta import Key, Manifest
 from apis.problems import Blocked, Conflict, Forbidden, Gone, Invalid, Problem, Stale, Unavailable
 from apis.reasons import Reason
 from apis.record import Record
+from manager.sight import read_metadata, resource_of
 from manager.world import Actor, Cluster, Resource
 from policy.decide import Decision, Owner, Verb, to_apply
 from policy.ownership import Live, entry_of, extract, observe, orphan_patch
@@ -139,7 +139,7 @@ async def _renew_entries(hand: Hand, owner: Owner, decision: Decision) -> None:
     With one entry of such a version nobody can apply to a custom object. Dropping it would lose who holds what.
     """
     resource, key, actor = _resource(decision), decision.key, _actor(owner)
-    found = await _metadata(hand, resource, key, actor)
+    found = await read_metadata(hand.cluster, resource, key, actor)
     metadata = found["metadata"] if found is not None else {}
     operations = [{"op": "test", "path": "/metadata/resourceVersion", "value": metadata.get("resourceVersion")}]
     for index, entry in enumerate(metadata.get("managedFields") or []):
@@ -158,14 +158,6 @@ async def _served(hand: Hand, api_version: str, kind: str) -> bool:
             return False
         raise
     return True
-
-
-async def _metadata(hand: Hand, resource: Resource, key: Key, actor: Actor) -> Manifest | None:
-    """As the manager, who may read the metadata of what it watches; as the account for a kind that it may not."""
-    try:
-        return await hand.cluster.get(resource, key.namespace, key.name, metadata=True)
-    except Forbidden:
-        return await hand.cluster.get(resource, key.namespace, key.name, metadata=True, actor=actor)
 
 
 def _former_account(owner: Owner, decision: Decision) -> str | None:
@@ -187,11 +179,9 @@ def _actor(owner: Owner) -> Actor:
 
 def _resource(decision: Decision) -> Resource:
     """Where the target lives, from what is desired or, when nothing is, from memory alone."""
-    desired, record = decision.item.desired, decision.item.record
-    source = desired or record
+    source = decision.item.desired or decision.item.record
     assert source is not None  # noqa: S101 - an item is desired, recorded or both
-    ref = source.ref
-    return Resource(ref.group, ref.version, ref.kind, source.resource, not source.cluster_scoped)
+    return resource_of(source)
 
 
 async def _apply(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
@@ -304,7 +294,7 @@ async def _release(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
 
 async def _orphan(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
     live, key, resource = decision.item.live, decision.key, _resource(decision)
-    found = await _metadata(hand, resource, key, _actor(owner))
+    found = await read_metadata(hand.cluster, resource, key, _actor(owner))
     if found is None:
         return Outcome(decision, None)
     if live is not None and found["metadata"]["uid"] != live.uid:

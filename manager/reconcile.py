@@ -20,6 +20,7 @@ from apis.record import Record
 from manager.execute import Hand, Outcome, execute, stamp
 from manager.propose import Proposal, check_templates, propose, propose_nothing
 from manager.report import Standing, report
+from manager.sight import resource_of
 from manager.surroundings import Request, Surroundings
 from manager.tenure import WHOLE, Tenure
 from manager.world import Cluster, Resource
@@ -254,10 +255,7 @@ def _settle(desk: Desk, tenure: Tenure, outcome: Outcome, following: Next) -> No
         tenure.records[key] = record
     desired = decision.item.desired
     if record is not None and desired is not None and _waits(tenure, decision, record.reason):
-        resource = Resource(
-            desired.ref.group, desired.ref.version, desired.ref.kind, desired.resource, not desired.cluster_scoped
-        )
-        following.waits.add(Wait(resource, desired.ref.namespace, desired.ref.name, desired.unit))
+        following.waits.add(Wait(resource_of(desired), desired.ref.namespace, desired.ref.name, desired.unit))
     desk.settled(tenure, outcome)
 
 

@@ -13,7 +13,7 @@ import structlog
 
 from apis.intent import Identity
 from apis.kind import Parent, kinds
-from apis.problems import Blocked, Invalid, Problem
+from apis.problems import Blocked, Forbidden, Invalid, Problem
 from apis.reasons import Reason
 from manager.admission.keep import keep
 from manager.cluster import ApiCluster
@@ -157,6 +157,9 @@ async def _check_kinds(cluster: Cluster) -> None:
     for kind in kinds():
         try:
             await cluster.resource(kind.api_version, kind.kind)
+        except Forbidden as problem:
+            remedy = "check the credentials, and that the roles of the manager are there (kubectl apply -k deploy/manager)"
+            raise Forbidden(f"the server refuses us ({problem}); {remedy}") from problem
         except Blocked as problem:
             if problem.reason != Reason.KIND_UNKNOWN:
                 raise

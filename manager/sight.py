@@ -56,7 +56,7 @@ class Sight:
 
     async def _metadata(self, resource: Resource, key: Key) -> Manifest | None:
         try:
-            return await self._get_metadata(resource, key)
+            return await read_metadata(self.world, resource, key, self.actor)
         except Gone as problem:
             if problem.what != "kind":
                 return None
@@ -72,14 +72,7 @@ class Sight:
             raise
         if served == resource:
             return None
-        return await self._get_metadata(served, key)
-
-    async def _get_metadata(self, resource: Resource, key: Key) -> Manifest | None:
-        """As the manager, who may read the metadata of what it watches; as the account for a kind that it may not."""
-        try:
-            return await self.world.get(resource, key.namespace, key.name, metadata=True)
-        except Forbidden:
-            return await self.world.get(resource, key.namespace, key.name, metadata=True, actor=self.actor)
+        return await read_metadata(self.world, served, key, self.actor)
 
     def _place_is_gone(self, key: Key) -> bool:
         """A 403 can hide a 404 (the account's RoleBinding dies with the namespace): our own synced watch is proof of absence."""
@@ -99,6 +92,14 @@ class Sight:
             if hold.kind in self.kin_kinds and hold.mark == "created" and await self.records_say(hold.parent, desired.key):
                 return True
         return False
+
+
+async def read_metadata(world: World, resource: Resource, key: Key, actor: Actor) -> Manifest | None:
+    """As the manager, who may read the metadata of what it watches; as the account for a kind that it may not."""
+    try:
+        return await world.get(resource, key.namespace, key.name, metadata=True)
+    except Forbidden:
+        return await world.get(resource, key.namespace, key.name, metadata=True, actor=actor)
 
 
 def resource_of(source: Desired | Record) -> Resource:

@@ -59,6 +59,7 @@ class Stream:
     again: asyncio.Event
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     refused: bool = False
+    down: bool = False
 
 
 class Watches:
@@ -123,6 +124,12 @@ class Watches:
         stream = self._streams.get(("target", resource.group, resource.kind))
         return stream is not None and stream.refused
 
+    def hurry(self) -> None:
+        """The server answers again: whoever pauses after failures tries now."""
+        for stream in self._streams.values():
+            if stream.down:
+                stream.again.set()
+
     def missing(self) -> list[str]:
         """What has not been seen yet; before anything is watched, everything."""
         if not self._streams:
@@ -159,6 +166,7 @@ class Watches:
             if stream is None:
                 return
             stream.refused = state in (Follows.FORBIDDEN, Follows.GONE)
+            stream.down = state is Follows.UNAVAILABLE
             if state is Follows.SYNCED and seen is not None:
                 seen()
             if state in (Follows.FORBIDDEN, Follows.GONE) and lost is not None:

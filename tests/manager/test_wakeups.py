@@ -373,7 +373,7 @@ async def test_a_target_wakes_its_unit_when_it_is_not_as_recorded(
 async def test_a_write_that_is_not_ours_is_undone_while_the_replica_before_us_may_still_write(
     young: float, version: str, woken: bool
 ) -> None:
-    """What it had sent bears our manager and the same fields, only other values: the target is applied again, whatever it shows."""
+    """What it had sent bears our manager and the same fields, only other values: the target is applied again."""
     of = selecting(MINE)
     there = scene(of)
     tenure = there.tenure(of, record(WANT))
