@@ -74,8 +74,8 @@ class Memory:
 
         It spares a refused write; a status of somebody else's is left to be refused.
         """
-        newer, known = parent.resource_version, self._version
-        if newer.isdigit() and known.isdigit() and int(newer) > int(known) and parent.status == self._known[0]:
+        newer = parent.resource_version
+        if older(self._version, newer) and parent.status == self._known[0]:
             self._version = newer
 
     async def write(self, records: dict[Key, Record], status: Manifest) -> bool:
@@ -93,11 +93,6 @@ class Memory:
         if plan.drops:
             await self._drop_others()
         return bool(plan.puts or told or plan.drops)
-
-    def moved(self, parent: Parent) -> None:
-        """The parent is known in a newer state, whose status is still what we wrote last: the next write begins from that."""
-        if older(self._version, parent.resource_version) and parent.status in self._known:
-            self._version = parent.resource_version
 
     async def forget(self) -> None:
         """Drop the shards, after the last target is gone. A parent that has none costs no request."""

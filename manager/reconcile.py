@@ -425,7 +425,6 @@ async def _write(
         leaving=frozenset(key for key in tenure.records if key not in tenure.wanted),
     )
     status = report(standing)
-    tenure.memory.moved(tenure.parent)
     tenure.memory.see(tenure.parent)
     await tenure.memory.write(tenure.records, status)
     _announce_ready(desk, tenure, status["conditions"][0])

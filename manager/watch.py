@@ -26,7 +26,8 @@ FIRST, LAST = 0.5, 30.0
 """Seconds between the first two attempts, and at most, after failures: doubled each time, then taken by half to whole."""
 
 FORBIDDEN = 30.0
-"""Seconds between attempts while RBAC refuses: there is no event for a new right."""
+"""Seconds between attempts while RBAC refuses, after 1, 2, 4 ... at first: there is no event for a new right, and a server that
+has just started refuses everybody for a moment."""
 
 SHORT = 1.0
 """A watch that ends in fewer seconds than this counts as a failure, so that a server that ends each at once is not hammered."""
@@ -37,7 +38,7 @@ class State(StrEnum):
 
     SYNCED = "synced"  # the list was delivered, and changes since then are
     UNAVAILABLE = "unavailable"  # tried again soon
-    FORBIDDEN = "forbidden"  # tried again slowly
+    FORBIDDEN = "forbidden"  # tried again, more and more slowly
     GONE = "gone"  # the kind is not served: tried again when told
 
 
@@ -207,7 +208,7 @@ class _Pauses:
     async def after(self, problem: Problem, failures: int) -> None:
         match problem:
             case Forbidden():
-                await self._pause(FORBIDDEN * (1 + self.jitter() / 2))
+                await self._pause(min(FORBIDDEN, 2.0 ** min(failures - 1, 16)) * (1 + self.jitter() / 2))
             case Gone():
                 await self._pause(None)
             case Unavailable(retry_after=float(seconds)):

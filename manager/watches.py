@@ -166,7 +166,7 @@ class Watches:
             if stream is None:
                 return
             stream.refused = state in (Follows.FORBIDDEN, Follows.GONE)
-            stream.down = state is Follows.UNAVAILABLE
+            stream.down = state in (Follows.UNAVAILABLE, Follows.FORBIDDEN)
             if state is Follows.SYNCED and seen is not None:
                 seen()
             if state in (Follows.FORBIDDEN, Follows.GONE) and lost is not None:

@@ -33,9 +33,11 @@ def check(text: str) -> None:
     if len(trimmed) > LONGEST:
         raise Invalid(Reason.INVALID, f"the CEL expression has more than {LONGEST} characters: shorten it")
     try:
-        cel.compile(trimmed, VARIABLES)
+        boolean = cel.compile(trimmed, VARIABLES).boolean
     except cel.CelError as error:
         raise Invalid(Reason.INVALID, f"the CEL expression does not compile: {error}") from error
+    if not boolean:
+        raise Invalid(Reason.INVALID, "the CEL expression does not compile to a boolean: compare its result with something")
 
 
 def holds(text: str, object: "Manifest | None", now: datetime) -> bool:

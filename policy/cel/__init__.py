@@ -26,6 +26,9 @@ METHODS = frozenset(
 FUNCTIONS = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "has", "int", "matches", "size", "string", "timestamp", "type", "uint"}
 )
+BOOLEAN = frozenset(
+    {"all", "bool", "contains", "dyn", "endsWith", "exists", "exists_one", "has", "matches", "startsWith"}
+)  # what may result in one
 TYPES = frozenset({"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"})
 
 
@@ -47,10 +50,11 @@ class CelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A compiled text. `names` are the variables that it reads."""
+    """A compiled text. `names` are the variables that it reads; `boolean` is False when the result is surely none."""
 
     text: str
     names: frozenset[str]
+    boolean: bool
     _runner: Any
 
     def evaluate(self, bindings: Mapping[str, Any]) -> Any:
@@ -103,7 +107,7 @@ def _compile(text: str, variables: Mapping[str, str]) -> Program:
         raise CelError("the expression is nested too deeply") from error
     finally:
         sys.setrecursionlimit(before)  # the library's Environment raises it for the whole process
-    return Program(text, names, environment.program(tree, functions=_equality()))
+    return Program(text, names, not _other(tree, variables), environment.program(tree, functions=_equality()))
 
 
 @cache
@@ -212,6 +216,31 @@ def _method(tree: Any, scope: frozenset[str], bound: frozenset[str]) -> set[str]
     if method not in METHODS:
         raise CelError(f"there is no method `{method}`", *_place(tree))
     return _check(target, scope, bound).union(*(_check(argument, scope, bound) for argument in arguments))
+
+
+_LEAVES = ("ident", "list_lit", "literal", "map_lit")
+
+
+def _other(tree: Any, variables: Mapping[str, str]) -> bool:
+    """Is the result surely no boolean? The outermost operator tells; a field of an object may hold anything."""
+    while len(tree.children) == 1 and tree.data not in _LEAVES:
+        tree = tree.children[0]
+    match tree.data:
+        case "addition" | "list_lit" | "map_lit" | "multiplication":
+            return True
+        case "expr":
+            return any(_other(branch, variables) for branch in tree.children[1:])
+        case "ident":
+            return variables.get(str(tree.children[0]), "type") not in ("bool", "dyn")
+        case "ident_arg":
+            return str(tree.children[0]) not in BOOLEAN
+        case "literal":
+            return str(tree.children[0]) not in ("false", "true")
+        case "member_dot_arg":
+            return str(tree.children[1]) not in BOOLEAN
+        case "unary":
+            return bool(tree.children[0].data != "unary_not")
+    return False
 
 
 def _selected(tree: Any) -> Any:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from apis.problems import Blocked, Conflict, Expired, Forbidden, Gone, Invalid, Problem, Stale, Unavailable
 from apis.reasons import Reason
-from manager.answers import LIMIT, Request, event_problem, problem
+from manager.answers import ANEW, LIMIT, Request, event_problem, problem
 
 APPLY = Request("PATCH", "ConfigMap team/limits", "configmaps", apply=True)
 READ = Request("GET", "ConfigMap team/limits", "configmaps")
@@ -62,6 +62,13 @@ TYPED = "failed to create typed patch object (team/limits; apps/v1, Kind=Deploym
             422, status("the server rejected our request due to an error in our request"), Stale, Reason.STALE, id="a failed test"
         ),
         pytest.param(429, status("too many requests"), Unavailable, Reason.UNAVAILABLE, id="a throttle"),
+        pytest.param(
+            500,
+            status("request to convert CR to an invalid group/version: example.org/v1alpha1"),
+            Stale,
+            Reason.VERSION_GONE,
+            id="managedFields of a version that is gone",
+        ),
         pytest.param(500, status("boom"), Unavailable, Reason.UNAVAILABLE, id="a failure of the server"),
         pytest.param(
             500, status(f"{TYPED}.spec.x: field not declared in schema"), Invalid, Reason.INVALID, id="an unknown field"
@@ -329,3 +336,18 @@ def test_case_103_no_text_around_a_secret_lets_it_through(code: int, before: str
 def test_what_users_need_to_know_about_a_secret_is_kept(code: int, body: bytes, words: str) -> None:
     """Names, fields, managers and the kind of fault are no content."""
     assert words in str(problem(SECRET, code, body))
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        pytest.param('Invalid value: {"kind":"Role"}: cannot change roleRef', True, id="the role of a binding"),
+        pytest.param("Invalid value: 1: field is immutable", True, id="an immutable field"),
+        pytest.param("Invalid value: 1: must be even", False, id="a field that may be changed"),
+    ],
+)
+def test_an_immutable_field_comes_with_what_to_do(message: str, remedy: bool) -> None:
+    """Nothing is deleted and made anew to get around it: that is the user's decision."""
+    found = problem(APPLY, 422, status("it is invalid", causes=[cause("FieldValueInvalid", message, "spec.x")]))
+    assert isinstance(found, Invalid)
+    assert str(found).endswith(ANEW) is remedy

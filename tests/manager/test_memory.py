@@ -187,6 +187,24 @@ async def test_an_edit_of_the_spec_does_not_disturb_a_write():
     assert parent(objects).object["spec"] == {"cordoned": True}
 
 
+async def test_a_newer_state_of_the_parent_spares_a_refused_write():
+    """Its spec or finalizer changed, as the watch shows: the next status goes through at once."""
+    objects, memory = await written(many(3))
+    objects.put(PARENTS, parent(objects).object | {"spec": {"cordoned": True}})
+    memory.see(parent(objects))
+    await memory.write(many(4), {})
+    assert objects.log == ["patch globaltenantresources baseline/status"]
+
+
+async def test_a_newer_state_with_a_foreign_status_is_still_stale():
+    """Seeing the parent excuses nobody's write of the status."""
+    objects, memory = await written(many(3))
+    objects.put(PARENTS, parent(objects).object | {"status": {"processedItems": []}})
+    memory.see(parent(objects))
+    with pytest.raises(Stale):
+        await memory.write(many(4), {})
+
+
 async def test_another_writer_of_the_status_is_stale():
     """Another replica wrote: what we know is old, and nothing of it may be written over."""
     objects, memory = await written(many(1))

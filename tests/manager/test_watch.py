@@ -11,7 +11,7 @@ import pytest
 from apis.meta import Manifest
 from apis.problems import Blocked, Expired, Forbidden, Gone, Problem, Unavailable
 from apis.reasons import Reason
-from manager.watch import FIRST, FORBIDDEN, LAST, Replace, State, follow
+from manager.watch import FIRST, LAST, Replace, State, follow
 from manager.world import Event, Listing, Resource
 
 CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
@@ -240,12 +240,12 @@ async def test_the_server_says_when_to_come_back() -> None:
     assert script.slept == [7.0]
 
 
-async def test_missing_rights_are_reported_and_tried_again_slowly() -> None:
-    """There is no event for a new right."""
+async def test_missing_rights_are_reported_and_tried_again_more_and_more_slowly() -> None:
+    """There is no event for a new right; and a server that has just started refuses everybody for a moment."""
     refused = Forbidden("cannot list")
-    script = Script([refused, refused, listing(5)], [])
+    script = Script([*[refused] * 7, listing(5)], [])
     await script.run(jitter=lambda: 0.0)
-    assert script.slept == [FORBIDDEN, FORBIDDEN]
+    assert script.slept == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     assert script.states == [(State.FORBIDDEN, refused), (State.SYNCED, None)]
 
 

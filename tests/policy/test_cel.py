@@ -137,3 +137,55 @@ JSON = st.recursive(
 def test_json_goes_in_and_comes_back_as_it_was(value: Any) -> None:
     """Conversion loses nothing."""
     assert evaluate("object", value) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "true",
+        "!object.a",
+        "object",
+        "object.a",
+        "object['a']",
+        "object.a == 1",
+        "'a' in object",
+        "has(object.a)",
+        "bool('true')",
+        "object.all(k, k == 'a')",
+        "object.a.startsWith('b')",
+        "(object.a || false)",
+        "object.a ? true : object.b",
+        "dyn(1)",
+    ],
+)
+def test_what_may_be_a_boolean_is_told(text: str) -> None:
+    """A comparison is one, and a field may hold one."""
+    assert cel.compile(text, VARIABLES).boolean is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'yes'",
+        "null",
+        "-1",
+        "-object.n",
+        "1 + 1",
+        "2 * object.n",
+        "[true]",
+        "[]",
+        "{'a': true}",
+        "{}",
+        "now",
+        "now.getHours()",
+        "size(object)",
+        "object.a.size()",
+        "object.map(k, k == 'a')",
+        "(object.n + 1)",
+        "object.a ? true : 1",
+        "int",
+    ],
+)
+def test_what_is_surely_no_boolean_is_told(text: str) -> None:
+    """The outermost operator says so before anything is evaluated."""
+    assert cel.compile(text, VARIABLES).boolean is False

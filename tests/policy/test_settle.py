@@ -13,7 +13,7 @@ from apis.reasons import Reason
 from apis.record import Record
 from policy.decide import Decision, Item, Verb, decide, seen
 from policy.plan import held_back
-from policy.settle import MESSAGE_LIMIT, announce, first_record, settle
+from policy.settle import MESSAGE_LIMIT, announce, first_record, joined, settle
 from tests.support.build import OWNER, hold, item, live, policy, record, want
 
 WANT = want()
@@ -274,6 +274,18 @@ def test_a_conflict_is_not_tried_again_before_something_changes(of: Item) -> Non
     again = decide(replace(of, record=after), OWNER)
     assert (again.verb, again.reason, again.writes) == (Verb.CONFLICT, Reason.FIELD_TAKEN, False)
     assert settle(again, OWNER) == after
+
+
+def test_who_joins_kin_holds_the_target_also_while_its_fields_are_taken() -> None:
+    """By its marks alone: whoever leaves first leaves the object to the other, whose content waits for it to change."""
+    before, after = live(hold("uid-kin")), live(hold("uid-kin"), hold(), version="11")
+    decision = decide(item(WANT, before, kin=True), OWNER)
+    assert decision.joins
+    remembered = joined(decision, OWNER, Conflict("taken", {".data.a": "copyhold.dev/globaltenantresource/uid-kin"}), after)
+    assert (remembered.uid, remembered.created, remembered.pending, remembered.ok) == (after.uid, True, False, False)
+    assert (remembered.reason, remembered.seen) == (Reason.FIELD_TAKEN, seen(WANT, after))
+    assert decide(item(WANT, after, remembered), OWNER).verb is Verb.CONFLICT
+    assert decide(item(WANT, live(hold(), version="12"), remembered), OWNER).verb is Verb.APPLY
 
 
 def test_a_refused_create_in_a_terminating_namespace_is_no_failure() -> None:

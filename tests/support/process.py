@@ -193,6 +193,7 @@ async def _answers(there: asyncio.StreamReader, writer: asyncio.StreamWriter, un
 
 
 async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    writer.close()  # an aborted TLS transport alone does not count as closed
     writer.transport.abort()
     with suppress(OSError, ssl.SSLError):
         await writer.wait_closed()
@@ -288,6 +289,14 @@ class Replica:
 def _state(pid: int) -> str:
     """The state of a process as /proc tells it: R, S, T (stopped), Z ..."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def runs(pid: int) -> bool:
+    """True while there is a process with this number that is no zombie."""
+    try:
+        return _state(pid) != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def children(pid: int) -> list[int]:
@@ -408,10 +417,14 @@ class Place:
         """Other fields in the spec of a parent."""
         self.api.merge_patch(parent, {"spec": spec}).expect(200)
 
-    def remove(self, *parents: Manifest) -> None:
-        """Delete parents and wait until they and their targets are gone."""
+    def drop(self, *parents: Manifest) -> None:
+        """Delete parents and do not wait: after a takeover, what is taken back is looked at again when a lease is over."""
         for parent in parents:
             self.api.delete(parent).expect(200)
+
+    def remove(self, *parents: Manifest) -> None:
+        """Delete parents and wait until they and their targets are gone."""
+        self.drop(*parents)
         self.gone(*parents)
         assert [name for parent in parents for name in self.targets(parent)] == []
 
@@ -486,14 +499,6 @@ class Place:
             return True
 
         eventually(look, timeout=timeout)
-
-    def close(self, *parents: Manifest) -> None:
-        """Take parents away whose manager may be gone; their targets go with their namespaces' names, which nobody uses again."""
-        for parent in parents:
-            self.api.delete(parent).expect(200, 404)
-            reply = self.api.get(parent)
-            if reply.status == 200:
-                self.api.merge_patch(parent, {"metadata": {"finalizers": None}}).expect(200, 404)
 
 
 @contextmanager

@@ -190,14 +190,10 @@ class Story:
         ready = "False" if word == "one" else "True"
         if (conditions["Ready"], conditions["Reconciling"]) != (ready, "False"):
             return f"{word} says {status['conditions']}; "
-        remembered = {
-            self._place(item): (item["status"]["status"], item["status"].get("created", False))
-            for item in status["processedItems"]
-        }
-        wanted = {
-            place: ("True", copy.holds[word] == "created") for place, copy in expected(chapter).items() if word in copy.holds
-        }
-        wanted |= {"a/theirs": ("False", False)} if word == "one" else {}
+        remembered = {self._place(item): _remembered(item["status"]) for item in status["processedItems"]}
+        holds = {place: copy.holds[word] for place, copy in expected(chapter).items() if word in copy.holds}
+        wanted = {place: ("", how == "created") for place, how in holds.items()}
+        wanted |= {"a/theirs": ("Foreign", False)} if word == "one" else {}
         return "" if remembered == wanted else f"{word} remembers {remembered} instead of {wanted}; "
 
     def check(self, chapter: Chapter) -> None:
@@ -269,3 +265,8 @@ class Story:
         if reply.status == 200:
             self.stage.api.merge_patch(parent, {"metadata": {"finalizers": None}}).expect(200, 404, 409)
         return reply.status == 404
+
+
+def _remembered(status: Mapping[str, Any]) -> tuple[str, bool]:
+    """Why a target failed ("" when it did not), and whether its parent created it."""
+    return "" if status["status"] == "True" else status["reason"], status.get("created", False)
