@@ -106,7 +106,7 @@ def stories(api: Api, manager_access: Access, crds: object, policies: object) ->
 def test_whatever_one_request_meets_the_world_ends_up_the_same(
     stories: list[Story], manager_access: Access, fault: Fault, writes_only: bool
 ) -> None:
-    """Killed and restarted after every single request, nothing leaks, nothing foreign is touched, and a second run is silent."""
+    """All promises at once: at every single request, nothing leaks, nothing foreign is touched, and a further run is silent."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         struck = runner.run(sweep(stories, manager_access, fault, writes_only=writes_only))
     assert struck > 50
