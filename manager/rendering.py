@@ -97,9 +97,10 @@ async def _placed(
         try:
             if isinstance(found, Problem):
                 raise found
-            manifest = await around.schemas.coerce(ref, document.manifest, document.scalars)
-            kind = Served(found.plural, found.namespaced, found.verbs)
-            targets.append(place(manifest, kind, where))
+            manifest = document.manifest
+            if document.scalars:
+                manifest = await around.schemas.coerce(ref, manifest, document.scalars)
+            targets.append(place(ref, manifest, Served(found.plural, found.namespaced, found.verbs), where))
         except Problem as problem:
             _fault(result, ref, where.unit.key, where.unit.tenant, where.source, problem, records)
     return targets

@@ -128,7 +128,7 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
         stack.push_async_callback(_finish, telling, recorder)
         stack.push_async_callback(electing.stop)  # after the controller has stopped: no write is under way any more
         stack.push_async_callback(controller.stop)
-        await controller.start()
+        await asyncio.gather(controller.start(), renderer.warm())
         _settle_memory()
         log.info("running", parents=len(controller.state.parents), tenants=len(controller.state.tenants))
         await electing.start(controller, failed)

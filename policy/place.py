@@ -55,9 +55,8 @@ def check_document(manifest: Manifest, source: str) -> Ref:
     return Ref.of(manifest)
 
 
-def place(manifest: Manifest, served: Served, where: Place) -> Desired:
-    """Put a document where its scope says. Raises Invalid, naming source, object and remedy."""
-    ref = check_document(manifest, where.source)
+def place(ref: Ref, manifest: Manifest, served: Served, where: Place) -> Desired:
+    """Put a document where its scope says; `ref` is what it states. Raises Invalid, naming source, object and remedy."""
     what = f"{where.source}: {ref.api_version}/{ref.kind} {ref.name}"
     missing = sorted(NEEDED_VERBS - served.verbs)
     if missing:

@@ -188,6 +188,11 @@ class Renderer:
 
         return [_verdict(answer) for answer in await self._answers(items, request, lambda item: item[0], cel=True)]
 
+    async def warm(self) -> None:
+        """Start a process before there is work: the first of a parent's targets does not wait for it."""
+        async with self._slots:
+            self._idle.append(await self._worker())
+
     async def close(self) -> None:
         """End the processes. Work that is still asked for is refused."""
         self._closed = True

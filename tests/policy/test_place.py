@@ -19,6 +19,11 @@ NO_STRING = "is missing or not a string: every target needs one"
 UNIT = Unit("solar-dev", "solar", "solar-dev")
 
 
+def placed(manifest: Manifest, served: Served, spot: Place) -> Desired:
+    """A document on its way: what it states is checked, then it is put in its place."""
+    return place(check_document(manifest, spot.source), manifest, served, spot)
+
+
 def document(kind: str = "ConfigMap", *, namespace: str | None = None, **fields: Any) -> Manifest:
     """A rendered document of this kind."""
     metadata: Manifest = {"name": "settings"} | ({} if namespace is None else {"namespace": namespace})
@@ -47,7 +52,7 @@ def where(scope: ScopeKind = ScopeKind.NAMESPACE, *, namespaced: bool = False, u
 )
 def test_a_document_is_placed(manifest: Manifest, served: Served, spot: Place, namespace: str) -> None:
     """Reference and payload agree about the namespace."""
-    desired = place(manifest, served, spot)
+    desired = placed(manifest, served, spot)
     assert desired.ref.namespace == namespace
     assert desired.manifest["metadata"].get("namespace", "") == namespace
     assert desired.cluster_scoped is not served.namespaced
@@ -55,7 +60,7 @@ def test_a_document_is_placed(manifest: Manifest, served: Served, spot: Place, n
 
 def test_what_a_placed_document_knows() -> None:
     """Who rendered it, for whom, where it is served, and from which source."""
-    desired = place(document(status={}, data={"a": None}), CONFIG_MAPS, where())
+    desired = placed(document(status={}, data={"a": None}), CONFIG_MAPS, where())
     assert (desired.resource, desired.unit, desired.tenant, desired.sources) == ("configmaps", "solar-dev", "solar", (SOURCE,))
     assert desired.manifest == document(namespace="solar-dev", data={})
 
@@ -130,7 +135,7 @@ def test_a_document_in_the_wrong_place_is_the_authors_mistake(
 ) -> None:
     """Invalid, with source, object and remedy."""
     with pytest.raises(Invalid) as mistake:
-        place(manifest, served, spot)
+        placed(manifest, served, spot)
     assert (mistake.value.reason, str(mistake.value)) == (reason, f"{SOURCE}: {message}")
 
 
@@ -177,7 +182,7 @@ def test_a_document_with_an_identity_states_it() -> None:
 
 
 def _digest(**changes: Any) -> str:
-    desired: Desired = place(document(data=changes.pop("data", {"a": "1"})), CONFIG_MAPS, where(**changes))
+    desired: Desired = placed(document(data=changes.pop("data", {"a": "1"})), CONFIG_MAPS, where(**changes))
     return desired.digest
 
 

@@ -341,3 +341,11 @@ async def test_two_thousand_documents_take_less_than_a_second(renderer: Renderer
     took = time.perf_counter() - started
     assert sum(len(answer) for answer in answers if not isinstance(answer, Problem)) == 2000
     assert took < 1
+
+
+async def test_a_warm_renderer_has_its_process_before_there_is_work(renderer: Renderer) -> None:
+    """The process that warming started is the one that renders."""
+    await renderer.warm()
+    (idle,) = renderer._idle
+    assert await renderer.render([GOOD], NOW)
+    assert renderer._idle == [idle]
