@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -137,8 +137,8 @@ class Proxy:
         except asyncio.CancelledError:
             pass  # we are closing, and nobody but `_close` cancels
         finally:
+            _hang_up(writer)
             self._busy.discard(task)
-            await _hang_up(writer)
 
     async def _between(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, to_there = await asyncio.open_connection(*self._there, ssl=self._trust)
@@ -151,10 +151,10 @@ class Proxy:
             if under_way and not under_way[0].status and not answers.done():
                 await asyncio.wait((answers,), timeout=5)
         finally:
+            _hang_up(to_there)
             for task in (answers, asks):
                 task.cancel()
             await asyncio.gather(answers, asks, return_exceptions=True)
-            await _hang_up(to_there)
 
     async def _asks(self, reader: asyncio.StreamReader, to_there: asyncio.StreamWriter, under_way: list[Sent]) -> None:
         while True:
@@ -192,11 +192,10 @@ async def _answers(there: asyncio.StreamReader, writer: asyncio.StreamWriter, un
             return
 
 
-async def _hang_up(writer: asyncio.StreamWriter) -> None:
+def _hang_up(writer: asyncio.StreamWriter) -> None:
+    """Waits for nothing: whoever is being cancelled for the second time would leave the rest undone."""
     writer.close()  # an aborted TLS transport alone does not count as closed
     writer.transport.abort()
-    with suppress(OSError, ssl.SSLError):
-        await writer.wait_closed()
 
 
 # Replicas.
@@ -360,7 +359,7 @@ class Place:
         """So many replicas between which all shards are shared: those that the test before left, and new ones."""
         for replica in self.replicas:
             if not replica.alive:
-                replica.proxy.close()
+                self._bury(replica)
         self.replicas = [replica for replica in self.replicas if replica.alive]
         kept = list(self.replicas)
         if len(kept) > number:
@@ -371,6 +370,12 @@ class Place:
             replica.ready()
         self.settled(*found)
         return found
+
+    def _bury(self, replica: Replica) -> None:
+        """Forget one that has ended; its member Lease too, which a new replica would trust for four seconds more."""
+        replica.proxy.close()
+        for name in self.members(replica):
+            self.api.request("DELETE", f"{LEASES}/{name}").expect(200, 404)
 
     def end(self) -> None:
         """Kill all replicas, and forget their Leases: the next ones need not wait for those to run out."""
