@@ -57,6 +57,7 @@ class Options:
     width: int = 24
     waits: int = 64  # watches on foreign objects that something waits for
     streams: int = 200  # watches on what templates and copies read
+    patience: float = 1.0  # seconds that a target which is not wanted any more waits for another parent to take it over
     kinds: frozenset[str] = frozenset()  # parents of these kinds only; empty: of all
 
 
@@ -268,6 +269,7 @@ class Controller:
             unwatched=self._unwatched,
             settled=self._settled,
             width=self.options.width,
+            patience=self.options.patience,
         )
 
     def _around(self, parent: Parent) -> Surroundings:

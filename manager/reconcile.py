@@ -34,6 +34,9 @@ from policy.settle import announce
 WRITE_TIMEOUT = 10.0
 """Seconds after which a write that was sent, and whose answer was lost, can no longer land."""
 
+TICK = 0.01
+"""Seconds by which a timer may be early."""
+
 ROUNDS = 3
 """How often one pass decides again about targets that changed under its hands."""
 
@@ -85,6 +88,7 @@ class Desk:
     unwatched: Callable[[Tenure], tuple[str, ...]] = lambda _tenure: ()
     settled: Callable[[Tenure, Outcome], None] = lambda _tenure, _outcome: None
     width: int = 24
+    patience: float = 0.0  # seconds between the moment that a target is not wanted any more and its removal
 
 
 async def reconcile(desk: Desk, tenure: Tenure, units: frozenset[str] | None = None) -> Next:
@@ -113,7 +117,7 @@ async def reconcile(desk: Desk, tenure: Tenure, units: frozenset[str] | None = N
     following = await _carry_out(desk, tenure, proposal, units)
     _schedule_troubles(tenure, proposal, following)
     _note_blocked(tenure, proposal)
-    await _write(desk, tenure)
+    await _write(desk, tenure, working=bool(tenure.unwanted))
     following.soon(WHOLE, proposal.look_again)
     return following
 
@@ -172,7 +176,7 @@ def _take_in(tenure: Tenure, proposal: Proposal, units: frozenset[str] | None) -
 async def _carry_out(desk: Desk, tenure: Tenure, proposal: Proposal, units: frozenset[str] | None) -> Next:
     """Remember, execute, and decide again about what was stale."""
     following = Next()
-    plan = _contested(desk, tenure, proposal.plan, following)
+    plan = _patient(desk, tenure, _contested(desk, tenure, proposal.plan, following), following)
     for attempt in range(ROUNDS):
         await _remember(desk, tenure, plan)
         stale = await _execute(desk, tenure, plan, following, last=attempt == ROUNDS - 1)
@@ -196,6 +200,23 @@ def _contested(desk: Desk, tenure: Tenure, plan: Plan, following: Next) -> Plan:
             following.soon(_unit(decision), wait)
         decisions.append(decision)
     return replace(plan, decisions=tuple(decisions))
+
+
+def _patient(desk: Desk, tenure: Tenure, plan: Plan, following: Next) -> Plan:
+    """What we made is removed a moment after it is not wanted any more.
+
+    A target that moves to another parent is taken over meanwhile, whichever of the two parents was edited first.
+    """
+    now = desk.monotonic()
+    waiting: dict[Key, float] = {}
+    for decision in plan.decisions:
+        since = tenure.unwanted.pop(decision.key, now)
+        left = since + desk.patience - now
+        if decision.verb == Verb.REMOVE and left > TICK:
+            waiting[decision.key] = since
+            following.soon(_unit(decision), left)
+    tenure.unwanted.update(waiting)
+    return replace(plan, decisions=tuple(decision for decision in plan.decisions if decision.key not in waiting))
 
 
 async def _remember(desk: Desk, tenure: Tenure, plan: Plan) -> None:

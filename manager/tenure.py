@@ -33,6 +33,7 @@ class Tenure:
     identity: Identity | None = None
     attempts: dict[str, int] = field(default_factory=dict)
     repairs: dict[Key, list[float]] = field(default_factory=dict)
+    unwanted: dict[Key, float] = field(default_factory=dict)  # what waits for its removal, and since when
     in_flight: set[Key] = field(default_factory=set)
     vanished: set[str] = field(default_factory=set)  # UIDs that the watch saw go while a write to them was under way
     wanted: set[Key] = field(default_factory=set)

@@ -60,7 +60,7 @@ async def sweep(stories: list[Story], access: Access, fault: Fault, *, writes_on
     async def lane(story: Story, renderer: Renderer) -> None:
         nonlocal struck
         stage = story.stage
-        async with player(access, stage.mark, options(stage.account), renderer, story.within) as playing:
+        async with player(access, stage.mark, options(stage.account, patience=0.0), renderer, story.within) as playing:
             for number in numbers:
                 once = Once(number, fault, writes_only)
                 try:

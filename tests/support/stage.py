@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -75,22 +76,35 @@ class Stage:
         return identity
 
     def grant(self, identity: Identity, rules: list[dict[str, Any]], namespace: str = "") -> None:
-        """Give an account rights: in one namespace, or everywhere."""
+        """Give an account rights: in one namespace, or everywhere. They are in force when this returns."""
+        self._bind({"kind": "ServiceAccount", "name": identity.name, "namespace": identity.namespace}, rules, namespace)
+        self._in_force(identity.user, rules, namespace)
+
+    def grant_user(self, user: str, rules: list[dict[str, Any]], namespace: str = "") -> None:
+        """Give an ordinary user rights: in one namespace, or everywhere. They are in force when this returns."""
+        self._bind({"apiGroup": RBAC, "kind": "User", "name": user}, rules, namespace)
+        self._in_force(user, rules, namespace)
+
+    def _bind(self, subject: Manifest, rules: list[dict[str, Any]], namespace: str) -> None:
         name = fresh(self.name("grant"))
         kinds = ("Role", "RoleBinding") if namespace else ("ClusterRole", "ClusterRoleBinding")
         self.create(ref(f"{RBAC}/v1", kinds[0], name, namespace or None) | {"rules": rules})
-        subject = {"kind": "ServiceAccount", "name": identity.name, "namespace": identity.namespace}
         binding = {"roleRef": {"apiGroup": RBAC, "kind": kinds[0], "name": name}, "subjects": [subject]}
         self.create(ref(f"{RBAC}/v1", kinds[1], name, namespace or None) | binding)
 
-    def grant_user(self, user: str, rules: list[dict[str, Any]], namespace: str = "") -> None:
-        """Give an ordinary user rights: in one namespace, or everywhere."""
-        name = fresh(self.name("grant"))
-        kinds = ("Role", "RoleBinding") if namespace else ("ClusterRole", "ClusterRoleBinding")
-        self.create(ref(f"{RBAC}/v1", kinds[0], name, namespace or None) | {"rules": rules})
-        subject = {"apiGroup": RBAC, "kind": "User", "name": user}
-        binding = {"roleRef": {"apiGroup": RBAC, "kind": kinds[0], "name": name}, "subjects": [subject]}
-        self.create(ref(f"{RBAC}/v1", kinds[1], name, namespace or None) | binding)
+    def _in_force(self, user: str, rules: list[dict[str, Any]], namespace: str) -> None:
+        """The authorizer learns of a binding by watch, a moment after it was stored."""
+        for rule in rules:
+            asked = {"verb": rule["verbs"][0], "group": rule["apiGroups"][0], "resource": rule["resources"][0]}
+            names = rule.get("resourceNames") or [""]
+            review = {"user": user, "resourceAttributes": {**asked, "name": names[0], "namespace": namespace}}
+            eventually(partial(self._allowed, review))
+
+    def _allowed(self, review: Manifest) -> bool:
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": review}
+        answer = self.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body).expect(201)
+        allowed: bool = answer.body["status"]["allowed"]
+        return allowed
 
     # Parents.
 

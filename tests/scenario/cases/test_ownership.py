@@ -60,6 +60,24 @@ def test_case_040_a_target_that_moves_to_a_parent_which_takes_it_first_keeps_its
     stage.gone(target)
 
 
+def test_case_040_a_target_that_leaves_its_old_parent_first_keeps_its_uid(stage: Stage) -> None:
+    """Case 40, the old one first: it waits a moment before it removes, and the new one takes the target over."""
+    stage.manager()
+    target = _here(stage, "moving")
+    old = _none(stage, "old", group(_here(stage, "stays")), group(target))
+    new = _none(stage, "new", group(_here(stage, "other")))
+    stage.ready(old), stage.ready(new)
+    before = stage.there(target)
+    stage.edit(old, resources=[group(_here(stage, "stays"))])
+    stage.edit(new, resources=[group(_here(stage, "other")), group(target)])
+    moved = stage.becomes(target, lambda live: not held_by(old, live))
+    assert (_uid(moved), held_by(new, moved)) == (_uid(before), "created")
+    stage.ready(old), stage.ready(new)
+    assert f"ConfigMap {stage.home}/moving" not in stage.items(old)
+    stage.delete(new)
+    stage.gone(target)
+
+
 def test_case_040_a_target_that_is_orphaned_before_the_other_parent_takes_it_keeps_its_uid(stage: Stage) -> None:
     """Case 40, the old one first: its group says Orphan before it goes, and the new one adopts."""
     stage.manager()

@@ -213,7 +213,7 @@ def test_case_010_a_conversion_that_fails_is_tried_again_and_says_so(stage: Stag
     }
     versions = version("v1alpha1", storage=True), version("v1", storage=False)
     made = stage.create(definition(stage, *versions, conversion=broken))
-    eventually(lambda: "Established" in [one["type"] for one in stage.read(made)["status"]["conditions"]])
+    eventually(lambda: "Established" in [one["type"] for one in stage.read(made)["status"].get("conditions") or ()])
     stage.manager()
     wanted, beside = widget(stage, "w", {"a": "1"}, stage.home), config_map("beside", {"a": "1"}, stage.home)
     parent = _none(stage, "converted", group(wanted), group(beside), resyncPeriod="0s")
