@@ -143,6 +143,13 @@ class Wakeups:
                 if (key.group, key.kind) == (group, kind) and key not in tenure.in_flight:
                     self.compare(tenure, key, self.index.live(key))
 
+    def kind_unseen(self, group: str, kind: str) -> None:
+        """A kind cannot be watched: who has targets of it looks at one of them again, and says so."""
+        for uid, tenure in self.tenures.items():
+            unit = next((record.unit for key, record in tenure.records.items() if (key.group, key.kind) == (group, kind)), None)
+            if unit is not None:
+                self.queue.add(uid, (unit,))
+
     def kinds_changed(self) -> None:
         """CustomResourceDefinitions changed: whoever waits for a kind looks again."""
         for uid, tenure in self.tenures.items():

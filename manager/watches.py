@@ -287,6 +287,7 @@ class Watches:
 
         def lost() -> None:
             self._index.mark_synced(group, kind, synced=False)
+            self._wakeups.kind_unseen(group, kind)
 
         return self._follow(
             ("target", group, kind), resource, handle, labels=f"{MANAGED}=true", metadata=True, seen=seen, lost=lost

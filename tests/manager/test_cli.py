@@ -14,7 +14,7 @@ import manager.run
 from apis.crd import crd
 from apis.intent import Identity
 from apis.kind import kinds
-from manager import cli
+from manager import cli, console
 from manager.cli import main, plain
 from manager.run import Settings
 
@@ -191,7 +191,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_run_has_defaults_for_everything(started: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Outside a cluster."""
-    monkeypatch.setattr(cli, "ACCOUNT", tmp_path)
+    monkeypatch.setattr(console, "ACCOUNT", tmp_path)
     assert call("run", "--identity", "me").exit_code == 0
     assert started == [("info", None), Settings(identity="me", listen="127.0.0.1:8080")]
 
@@ -200,7 +200,7 @@ def test_run_in_a_pod_knows_its_namespace(started: list[Any], monkeypatch: pytes
     """And is reachable for probes."""
     (tmp_path / "namespace").write_text("tools\n")
     (tmp_path / "token").write_text("x")
-    monkeypatch.setattr(cli, "ACCOUNT", tmp_path)
+    monkeypatch.setattr(console, "ACCOUNT", tmp_path)
     assert call("run", "--identity", "me").exit_code == 0
     assert started[1] == Settings(identity="me", namespace="tools", listen="0.0.0.0:8080")
 

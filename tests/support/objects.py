@@ -130,15 +130,15 @@ class Objects:
 
     async def apply(self, *args: Any, **options: Any) -> Applied:
         """Not what this is for."""
-        raise NotImplementedError
+        raise AssertionError("nothing that uses these objects sends this")
 
     async def json_patch(self, *args: Any, **options: Any) -> Manifest:
         """Not what this is for."""
-        raise NotImplementedError
+        raise AssertionError("nothing that uses these objects sends this")
 
     def watch(self, *args: Any, **options: Any) -> AsyncIterator[Event]:
         """Not what this is for."""
-        raise NotImplementedError
+        raise AssertionError("nothing that uses these objects sends this")
 
     # One write
 

@@ -36,6 +36,20 @@ def test_case_025_a_target_of_a_kind_that_the_manager_may_not_watch_is_repaired_
     stage.there(wanted)
 
 
+def test_case_025_a_parent_says_that_the_manager_may_not_watch_what_it_wrote(stage: Stage) -> None:
+    """Case 25, without the right to watch: Ready, and a condition that names the kind and the remedy."""
+    install(stage, definition(stage, version()))
+    manager = stage.manager()
+    parent = stage.global_resource("unseen", group(widget(stage, "w", {"a": "1"}, stage.home)), scope="None", resyncPeriod="0s")
+    stage.ready(parent)
+    condition = eventually(lambda: stage.condition(parent, "WatchForbidden"))
+    assert condition["status"] == "True"
+    assert "widgets" in condition["message"]
+    assert "rbac.copyhold.dev/aggregate-to-watch" in condition["message"]
+    stage.ready(parent)
+    assert writes_of_another_look(stage, manager, parent) == []
+
+
 def test_case_026_a_parent_goes_although_the_kind_of_its_targets_is_gone(stage: Stage) -> None:
     """Case 26: a manager that starts after the definition went finds that the kind, and so every object of it, is gone."""
     kind = install(stage, definition(stage, version()))
