@@ -397,7 +397,8 @@ class Place:
         """A namespace of a tenant; answers its name."""
         manifest = ref("v1", "Namespace", fresh("space"))
         manifest["metadata"]["labels"] = {f"{GROUP}/tenant": tenant}
-        name: str = self.api.create(manifest).expect(201).body["metadata"]["name"]
+        # An API server that just started refuses until it knows the kind of a policy's parameters: half a minute at most.
+        name: str = eventually(lambda: self.api.create(manifest).expect(201), timeout=90).body["metadata"]["name"]
         return name
 
     def tenant(self) -> str:
