@@ -14,7 +14,7 @@ import structlog
 
 from apis.kind import Parent
 from apis.meta import FINALIZER, Key, older
-from apis.problems import Problem, Stale
+from apis.problems import Conflict, Problem, Stale
 from apis.reasons import Reason
 from manager.elector import Alone, Elector
 from manager.execute import Outcome
@@ -68,6 +68,8 @@ class Told:
     event: Callable[[Parent, str, Reason, str], None] = lambda _parent, _type, _reason, _note: None
     passed: Callable[[Tenure, str, float], None] = lambda _tenure, _result, _seconds: None
     dropped: Callable[[Parent], None] = lambda _parent: None
+    conflict: Callable[[str], None] = lambda _kind: None
+    interrupted: Callable[[str, str], None] = lambda _resource, _cause: None  # a watch, and what ended it
 
 
 class Controller:
@@ -101,7 +103,16 @@ class Controller:
         self.wakeups = Wakeups(
             self.state, self.index, self.queue, self.tenures, reserved, self.tenancies.changed, self.elector.young
         )
-        self.watches = Watches(cluster, self.state, self.index, self.wakeups, options.streams, options.waits, keep_policies)
+        self.watches = Watches(
+            cluster,
+            self.state,
+            self.index,
+            self.wakeups,
+            options.streams,
+            options.waits,
+            keep_policies,
+            self.told.interrupted,
+        )
         self._tasks: list[asyncio.Task[None]] = []
         self._draining: dict[int, Callable[[str], bool]] = {}
 
@@ -304,6 +315,8 @@ class Controller:
     def _settled(self, tenure: Tenure, outcome: Outcome) -> None:
         """What the server answered goes into the index at once, so that the watch's echo is no news: others are told here."""
         key, live = outcome.decision.key, outcome.live
+        if isinstance(outcome.problem, Conflict):
+            self.told.conflict(tenure.parent.kind.kind)
         vanished = live is not None and live.uid in tenure.vanished
         if live is not None and outcome.wrote and live.holdings and not vanished:
             before, after = self.index.note(key, live)

@@ -28,7 +28,6 @@ class Rendering:
     troubles: list[Trouble] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
     noted: dict[Key, Record] = field(default_factory=dict)
-    looked_at: frozenset[str] = frozenset()
 
     def fail(self, unit: str, problem: Problem, source: str = "") -> None:
         """Note a problem: what this unit should have is not known."""
@@ -46,7 +45,7 @@ async def render(
     now: datetime,
 ) -> Rendering:
     """Read the inputs of each unit and group, render them, and put what comes out where it belongs."""
-    result = Rendering(looked_at=frozenset(unit.key for unit in units))
+    result = Rendering()
     pairs = [(unit, group, index) for unit in units for index, group in enumerate(intent.groups) if _applies(group, unit, around)]
     jobs = await inputs.jobs(pairs)
     rendered = iter(await around.renderer.render([job for job in jobs if isinstance(job, Job)], now))

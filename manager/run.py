@@ -5,6 +5,7 @@ import contextlib
 import gc
 import signal
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -106,7 +107,7 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
         stack.push_async_callback(client.close)
         cluster = ApiCluster(client, observer=_observer(metrics))
         recorder = Recorder(cluster, metrics, instance=settings.identity)
-        renderer = Renderer(workers=settings.render_workers)
+        renderer = Renderer(workers=settings.render_workers, rendered=metrics.rendered, restarted=metrics.render_worker_restarted)
         stack.push_async_callback(renderer.close)
         controller = Controller(
             cluster,
@@ -259,14 +260,15 @@ def _told(recorder: Recorder, metrics: Metrics) -> Told:
 
     def passed(tenure: Tenure, result: str, seconds: float) -> None:
         log.debug("pass", parent=str(tenure.parent), result=result, seconds=round(seconds, 4))
-        metrics.reconciled(tenure.parent.kind.kind, result, seconds)
+        succeeded_at = time.time() if tenure.told[0] == "True" else None
+        metrics.reconciled(tenure.parent.kind.kind, result, seconds, succeeded_at=succeeded_at)
         metrics.parent(tenure.parent.ref, _share(tenure))
 
     def dropped(parent: Parent) -> None:
         with contextlib.suppress(KeyError):  # it never had a pass
             metrics.forget(parent.ref)
 
-    return Told(event, passed, dropped)
+    return Told(event, passed, dropped, metrics.conflict, metrics.watch_restarted)
 
 
 def _share(tenure: Tenure) -> Share:

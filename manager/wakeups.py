@@ -86,25 +86,18 @@ class Wakeups:
 
     def _units(self, parent: Parent, namespaces: set[str], now: Tenancy) -> None:
         intent, tenure = self.state.intent(parent), self.tenures.get(parent.uid)
-        known = self._spaces(tenure) if tenure is not None else frozenset()
-        for name in namespaces:
-            if intent is not None and covers(intent, now, name, reserved=self.reserved):
-                self.queue.add(parent.uid, (name,))
-            for unit in known & {name} and self._units_in(tenure, name):
-                self.queue.add(parent.uid, (unit,))
+        units = set() if tenure is None else self._units_in(tenure, namespaces)
+        if intent is not None:
+            units |= {name for name in namespaces if covers(intent, now, name, reserved=self.reserved)}
+        self.queue.add(parent.uid, units)
 
     @staticmethod
-    def _spaces(tenure: Tenure) -> frozenset[str]:
-        places = {record.ref.namespace for record in tenure.records.values()}
-        return frozenset(places | {record.unit for record in tenure.records.values()} | tenure.units)
-
-    @staticmethod
-    def _units_in(tenure: Tenure | None, namespace: str) -> set[str]:
-        """The units that have targets in a namespace, and the namespace itself where it is one."""
-        if tenure is None:
-            return set()
-        units = {record.unit for record in tenure.records.values() if namespace in (record.ref.namespace, record.unit)}
-        return units | ({namespace} & tenure.units)
+    def _units_in(tenure: Tenure, namespaces: set[str]) -> set[str]:
+        """The units that have targets in these namespaces, and the namespaces themselves where they are units."""
+        units = {
+            record.unit for record in tenure.records.values() if record.ref.namespace in namespaces or record.unit in namespaces
+        }
+        return units | (namespaces & tenure.units)
 
     # Targets.
 

@@ -74,6 +74,7 @@ class Watches:
         sources_bound: int,
         waits_bound: int,
         keep_policies: Callable[[], Awaitable[None]] | None,
+        interrupted: Callable[[str, str], None] = lambda _resource, _cause: None,
     ) -> None:
         self._cluster = cluster
         self._state = state
@@ -82,6 +83,7 @@ class Watches:
         self._sources_bound = sources_bound
         self._waits_bound = waits_bound
         self._keep_policies = keep_policies
+        self._interrupted = interrupted
         self._streams: dict[Hashable, Stream] = {}
         self._waits: dict[str, set[Wait]] = {}
         self._namespaces: set[str] = set()
@@ -162,6 +164,7 @@ class Watches:
         def on_state(state: Follows, problem: Problem | None) -> None:
             if problem is not None:
                 log.warning("watch interrupted", resource=resource.plural, reason=str(problem.reason), message=str(problem))
+                self._interrupted(resource.plural, str(state))
             stream = self._streams.get(name)
             if stream is None:
                 return

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
+from time import monotonic
 from typing import Any
 
 import orjson
@@ -123,11 +124,21 @@ class _Worker:
 class Renderer:
     """Renders in at most `workers` processes (1 or 2 are enough: each does more than 10,000 documents a second)."""
 
-    def __init__(self, *, workers: int = 1, limits: wire.Limits | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        workers: int = 1,
+        limits: wire.Limits | None = None,
+        rendered: Callable[[str, float], None] = lambda _result, _seconds: None,
+        restarted: Callable[[str], None] = lambda _cause: None,
+    ) -> None:
+        """`rendered` is told of each job, ok or invalid, and its share of the seconds; `restarted` why a process was replaced."""
         self._limits = limits or wire.Limits()
         self._slots = asyncio.Semaphore(workers)
         self._idle: list[_Worker] = []
         self._closed = False
+        self._rendered = rendered
+        self._restarted = restarted
 
     async def render(self, jobs: Sequence[Job], now: datetime) -> list[list[Document] | Problem]:
         """The documents of each job, in order, or the problem that kept them. `now` is what templates with a clock see."""
@@ -141,7 +152,10 @@ class Renderer:
             ]
             return {"op": "render", "now": _rfc3339(now), "groups": groups.values, "objects": shared.values, "jobs": entries}
 
+        started = monotonic()
         answers = await self._answers(jobs, request, lambda job: job.group)
+        for answer in answers:
+            self._rendered("invalid" if isinstance(answer, Problem) else "ok", (monotonic() - started) / len(answers))
         return [answer if isinstance(answer, Problem) else [_document(item) for item in answer] for answer in answers]
 
     async def check(self, groups: Sequence[Group]) -> list[Invalid]:
@@ -226,7 +240,8 @@ class Renderer:
             return [_too_large(self._limits)]
         try:
             answers = await self._ask(frame, cel)
-        except (_Ended, _Overran):
+        except (_Ended, _Overran) as reason:
+            self._restarted(_cause(reason))
             return await self._one_by_one(items, request, kin, cel)
         left = [index for index, answer in enumerate(answers) if answer == {"again": True}]
         again = await self._batch([items[index] for index in left], request, kin, cel) if left else []
@@ -248,6 +263,7 @@ class Renderer:
             try:
                 answers.append(_problem((await self._ask(orjson.dumps(request([item])), cel))[0]))
             except (_Ended, _Overran) as reason:
+                self._restarted(_cause(reason))
                 failed.append(_guilty(reason, self._limits))
                 answers.append(failed[-1])
         return answers
@@ -385,6 +401,10 @@ def _verdict(answer: bool | Problem) -> bool | Problem:
     if isinstance(answer, Problem) and answer.reason == Reason.RENDER_FAILED:
         return Invalid(Reason.CONDITION_FAILED, TOO_MUCH)
     return answer
+
+
+def _cause(reason: Exception) -> str:
+    return "time" if isinstance(reason, _Overran) else "died"
 
 
 def _guilty(reason: Exception, limits: wire.Limits) -> Invalid:

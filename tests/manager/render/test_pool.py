@@ -63,6 +63,7 @@ def about(process: int, what: str) -> str:
 
 
 GOOD = target("{{ tenant.metadata.name }}")
+ENDLESS = "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}"
 
 
 async def test_each_job_has_its_answer_in_order(renderer: Renderer) -> None:
@@ -115,7 +116,7 @@ async def test_shared_objects_travel_once() -> None:
     ("hostile", "message"),
     [
         pytest.param(
-            "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
+            ENDLESS,
             "took longer than 1 s twice",
             id="an endless loop",
         ),
@@ -349,3 +350,16 @@ async def test_a_warm_renderer_has_its_process_before_there_is_work(renderer: Re
     (idle,) = renderer._idle
     assert await renderer.render([GOOD], NOW)
     assert renderer._idle == [idle]
+
+
+async def test_renders_and_replaced_processes_are_told() -> None:
+    """A job that ends its process is told as a restart at each of its tries, and each answer as what it was."""
+    results: list[str] = []
+    causes: list[str] = []
+    renderer = Renderer(limits=LIMITS, rendered=lambda result, _seconds: results.append(result), restarted=causes.append)
+    try:
+        await renderer.render([GOOD, target(ENDLESS)], NOW)
+    finally:
+        await renderer.close()
+    assert results == ["ok", "invalid"]
+    assert causes == ["time", "time"]
