@@ -62,6 +62,10 @@ class Event:
     object: Manifest
 
 
+class NotServed(AssertionError):
+    """A kind is not in discovery; an assertion, since a server lists a new kind a moment after it has accepted its definition."""
+
+
 @dataclass(slots=True)
 class _Resources:
     """Which path serves a kind, asked of discovery once per group version and again for a kind it did not name."""
@@ -76,7 +80,7 @@ class _Resources:
         try:
             return self.known[api_version][kind]
         except KeyError:
-            raise LookupError(f"the server serves no {kind} in {api_version}") from None
+            raise NotServed(f"the server serves no {kind} in {api_version}") from None
 
     def _read(self, api_version: str) -> dict[str, tuple[str, bool]]:
         answer = self.http.get(_root(api_version), headers={"Authorization": f"Bearer {self.token}"})
