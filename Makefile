@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format test fast bench crds lock realserver programs clean
+.PHONY: help setup check format test fast bench crds docs facts up lock realserver programs clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -71,6 +71,16 @@ crds: $(READY) ## Write deploy/crds from the models
 	  { text = text $$0 "\n" } \
 	  END { flush() }' "$$new/all"; \
 	ls "$$new"/*.yaml >/dev/null; rm -f deploy/crds/*_*.yaml; mv "$$new"/*.yaml deploy/crds/; ls deploy/crds
+
+docs: $(READY) ## Write docs/reference.md from the models
+	$(BIN)/python -c 'from apis.kind import kinds; from apis.reference import reference; print(reference(kinds()), end="")' \
+	  > docs/.reference && mv docs/.reference docs/reference.md
+
+facts: $(READY) ## Take what the embedded cluster knows of built-in kinds from a real control plane, anew
+	$(BIN)/python -m tests.realserver.facts
+
+up: $(READY) ## An embedded cluster and the manager in the foreground, with an example loaded
+	@$(BIN)/copyhold up --load examples/quota $(ARGS)
 
 lock: ## Resolve the dependencies of pyproject.toml anew (needs uv)
 	$(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
