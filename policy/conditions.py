@@ -44,11 +44,14 @@ def holds(text: str, object: "Manifest | None", now: datetime) -> bool:
     """The verdict for one target: its live object (None when absent) at `now` (UTC).
 
     Raises Blocked(ConditionEvaluationFailed) with one fixed text when there is no strict boolean: details could be the
-    content of a Secret. The object has to change before another try makes sense. Raises Invalid for what `check` refuses.
+    content of a Secret. The object has to change before another try makes sense. Raises Invalid for what `check` refuses, and
+    for what costs more than one evaluation may.
     """
     check(text)
     try:
         result = cel.compile(text.strip(), VARIABLES).evaluate({"object": object, "now": now})
+    except cel.Exhausted:
+        raise Invalid(Reason.CONDITION_FAILED, TOO_MUCH) from None
     except cel.CelError:
         raise Blocked(Reason.CONDITION_FAILED, FAILED) from None  # the cause may quote the object
     if not isinstance(result, bool):

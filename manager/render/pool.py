@@ -28,7 +28,7 @@ from policy.conditions import TOO_MUCH
 
 PROBLEMS: Mapping[str, type[Problem]] = {"Invalid": Invalid, "Blocked": Blocked}
 
-LIBRARIES = ("jinja2", "markupsafe", "orjson", "yaml", "celpy")
+LIBRARIES = ("jinja2", "markupsafe", "orjson", "yaml", "re2")
 
 TRIED = 2  # jobs of one group that may run over a bound before the rest of that group's jobs share the verdict
 
