@@ -1,4 +1,7 @@
-"""Fixtures for all tests: one real control plane per run, and names and namespaces of a test's own in it."""
+"""Fixtures for all tests: an embedded cluster per process and one real control plane per run, names and namespaces in them.
+
+A test that asks for `server` (or for what stands on it: `api`, `stage`) runs twice, on each kind of server.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,6 +14,7 @@ from tests.realserver.access import Access
 from tests.realserver.assets import Unavailable, find
 from tests.realserver.shared import Shared
 from tests.support.api import Api, Manifest, ref
+from tests.support.embedded import EmbeddedServer
 from tests.support.names import fresh
 
 # Machines are shared and noisy: no test asserts a time, and hypothesis asserts none either.
@@ -43,22 +47,44 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs a real server, so that `-m "not real"` is all it takes to go without."""
     for item in items:
-        if "server" in getattr(item, "fixturenames", ()):
+        chosen = item.callspec.params.get("server") if isinstance(item, pytest.Function) and hasattr(item, "callspec") else None
+        if chosen == "realserver" or {"realserver", "kubectl"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.real)
 
 
-@pytest.fixture(scope="session")
-def server(pytestconfig: pytest.Config) -> Access:
-    """The run's real control plane; without its programs the test is skipped, and in CI it fails."""
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+@pytest.fixture(scope="session", params=["embedded", "realserver"], ids=["embedded", "real"])
+def server(request: pytest.FixtureRequest) -> Access:
+    """A server: the embedded one, and in another run of the same test the real one."""
+    access: Access = request.getfixturevalue(request.param)
+    return access
 
-    def programs() -> Path:
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[Access]:
+    """An embedded cluster that the tests of this process share."""
+    with EmbeddedServer() as running:
+        yield running.access
+
+
+@pytest.fixture(scope="session")
+def kubectl(pytestconfig: pytest.Config) -> Path:
+    """The program kubectl, found or built with those of the control plane."""
+    return _found(pytestconfig) / "kubectl"
+
+
+@pytest.fixture(scope="session")
+def realserver(pytestconfig: pytest.Config) -> Access:
+    """The run's real control plane; without its programs the test is skipped, and in CI it fails."""
+    return pytestconfig.stash[RUN].join(lambda: _found(pytestconfig))
+
+
+def _found(pytestconfig: pytest.Config) -> Path:
+    """The programs of the control plane, built if need be."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    try:
         # A build takes minutes: let its progress be seen.
         with capture.global_and_fixture_disabled():
             return find()
-
-    try:
-        return pytestconfig.stash[RUN].join(programs)
     except Unavailable as error:
         missing = str(error)
     if os.environ.get("CI"):
@@ -68,7 +94,7 @@ def server(pytestconfig: pytest.Config) -> Access:
 
 @pytest.fixture(scope="session")
 def admin(server: Access) -> Iterator[Api]:
-    """The administrator's client of the real server, shared by the whole session."""
+    """The administrator's client of a server, shared by the whole session."""
     with Api(server.url, server.ca, server.token) as api:
         yield api
 

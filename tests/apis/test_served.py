@@ -246,12 +246,12 @@ def test_a_record_is_written_and_read(api: Api, temporary: Callable[[Manifest], 
     assert _columns(api, made)["Parent"] == "baseline"
 
 
-def test_explain_shows_our_words(server: Access, tmp_path: Path) -> None:
+def test_explain_shows_our_words(server: Access, kubectl: Path, tmp_path: Path) -> None:
     """The docstrings of the models are the documentation of the fields."""
     config = server.kubeconfig(tmp_path / "kubeconfig")
 
     def explained() -> str:
-        command = [str(server.kubectl), f"--kubeconfig={config}", f"--cache-dir={tmp_path}", "explain"]
+        command = [str(kubectl), f"--kubeconfig={config}", f"--cache-dir={tmp_path}", "explain"]
         done = subprocess.run(
             [*command, "globaltenantresource.spec.resources.policy"], capture_output=True, text=True, check=False
         )

@@ -20,8 +20,8 @@ from manager.cluster import ApiCluster
 from manager.release import whoami
 from manager.uninstall import Failure, Only, alive, farewell
 from tests.realserver.access import Access
-from tests.realserver.server import RealServer
 from tests.support.api import Api, eventually, ref
+from tests.support.embedded import beside
 from tests.support.marks import holders, marks
 from tests.support.real import connect
 from tests.support.stage import Stage, config_map, group
@@ -233,7 +233,7 @@ def test_nothing_is_done_unasked(stage: Stage, kubeconfig: str) -> None:
 @pytest.mark.slow
 def test_case_062_an_uninstall_leaves_nothing_that_hangs(server: Access, tmp_path: Path) -> None:
     """Definitions, policies, records, marks and finalizers are gone; so a namespace and the definitions can be deleted."""
-    with RealServer(server.programs) as own, Api(own.access.url, own.access.ca, own.access.token) as api:
+    with beside(server) as own, Api(own.access.url, own.access.ca, own.access.token) as api:
         config = str(own.access.kubeconfig(tmp_path / "own"))
         for kind in kinds():
             api.create(crd(kind)).expect(201)

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import httpx
 
@@ -21,7 +21,7 @@ class Access:
     url: str
     ca: Path
     tokens: Mapping[str, str]
-    programs: Path
+    programs: Path | None  # None where no programs are needed: the embedded cluster
 
     @property
     def token(self) -> str:
@@ -31,6 +31,7 @@ class Access:
     @property
     def kubectl(self) -> Path:
         """The kubectl that belongs to this server."""
+        assert self.programs is not None, "the embedded cluster brings no kubectl: use the fixture `kubectl`"
         return self.programs / "kubectl"
 
     def account_token(self, namespace: str, name: str, *, seconds: int = 3600) -> str:
@@ -69,13 +70,32 @@ class Access:
 
     def dump(self) -> str:
         """Return this as text for another process."""
-        return json.dumps(asdict(self) | {"ca": str(self.ca), "programs": str(self.programs)})
+        return json.dumps(asdict(self) | {"ca": str(self.ca), "programs": str(self.programs or "")})
 
     @classmethod
     def load(cls, text: str) -> Self:
         """Read what `dump` wrote."""
         fields = json.loads(text)
-        return cls(url=fields["url"], ca=Path(fields["ca"]), tokens=fields["tokens"], programs=Path(fields["programs"]))
+        return cls(
+            url=fields["url"],
+            ca=Path(fields["ca"]),
+            tokens=fields["tokens"],
+            programs=Path(fields["programs"]) if fields["programs"] else None,
+        )
+
+
+class ControlPlane(Protocol):
+    """A server of one's own, real or embedded, that can be hurt."""
+
+    access: Access
+
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to one of the programs, as `signal.SIGSTOP` to "kube-apiserver"."""
+        ...
+
+    def restart(self, name: str) -> None:
+        """Kill one of the programs and start it again as it was, with its data; it is not waited for."""
+        ...
 
 
 def client(ca: Path) -> httpx.Client:

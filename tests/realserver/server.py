@@ -26,6 +26,7 @@ CONTROLLERS = (
     "serviceaccount-controller",
     "clusterrole-aggregation-controller",
     "endpointslice-controller",
+    "root-ca-certificate-publisher-controller",
 )
 
 
@@ -72,6 +73,11 @@ class RealServer:
             if process.poll() is not None:
                 return f"{name} ended with code {process.returncode}:\n{self._tail(name)}"
         return None
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that store and serve: etcd and kube-apiserver."""
+        return [self._processes[name].pid for name in ("etcd", "kube-apiserver")]
 
     def signal(self, name: str, number: int) -> None:
         """Send a signal to one of the programs, as `signal.SIGSTOP` to "kube-apiserver"."""
@@ -161,6 +167,7 @@ class RealServer:
             "--leader-elect=false",
             # As on a real cluster: every controller is an account of its own in kube-system.
             "--use-service-account-credentials=true",
+            f"--root-ca-file={access.ca}",
             f"--controllers={','.join(CONTROLLERS)}",
             f"--service-account-private-key-file={self._folder / 'account.key'}",
             # Many tests make and drop namespaces at once; the default of 20 requests a second would queue them for minutes.

@@ -6,10 +6,10 @@ import pytest
 
 from apis.kind import Kind
 from tests.realserver.access import Access
-from tests.realserver.assets import find
 from tests.support import stage as stages
 from tests.support.api import Api, Manifest
 from tests.support.crds import crds
+from tests.support.embedded import beside
 from tests.support.policies import policies
 from tests.support.process import Place
 from tests.support.process import place as control_planes
@@ -27,8 +27,8 @@ def stage(api: Api, manager_access: Access, crds: tuple[Kind, ...], policies: tu
 
 @pytest.fixture(scope="session")
 def control_plane(server: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A control plane beside the shared one, for managers that look after everything that they find."""
-    with control_planes(find(), tmp_path_factory.mktemp("place")) as prepared:
+    """A control plane beside the shared one, of the same kind, for managers that look after everything that they find."""
+    with beside(server) as own, control_planes(own, tmp_path_factory.mktemp("place")) as prepared:
         yield prepared
 
 

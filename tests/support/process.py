@@ -21,8 +21,7 @@ import httpx
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.realserver.access import Access
-from tests.realserver.server import RealServer
+from tests.realserver.access import Access, ControlPlane
 from tests.support.api import Api, Manifest, eventually, ref
 from tests.support.names import fresh
 from tests.support.stage import GROUP, RBAC, VERSION
@@ -320,7 +319,7 @@ def environment() -> dict[str, str]:
 class Place:
     """A control plane that belongs to the tests of one process, with our kinds, the manager's account and an almighty runner."""
 
-    server: RealServer
+    server: ControlPlane
     api: Api
     folder: Path
     manager: str  # the token of the manager's account
@@ -508,18 +507,17 @@ class Place:
 
 
 @contextmanager
-def place(programs: Path, folder: Path) -> Iterator[Place]:
+def place(server: ControlPlane, folder: Path) -> Iterator[Place]:
     """A control plane with everything that `copyhold run` needs."""
-    with RealServer(programs) as server:
-        access = server.access
-        with Api(access.url, access.ca, access.token) as api:
-            install(api)
-            prepared = Place(server, api, folder, access.account_token(NAMESPACE, ACCOUNT, seconds=7200))
-            _almighty(prepared)
-            try:
-                yield prepared
-            finally:
-                prepared.end()
+    access = server.access
+    with Api(access.url, access.ca, access.token) as api:
+        install(api)
+        prepared = Place(server, api, folder, access.account_token(NAMESPACE, ACCOUNT, seconds=7200))
+        _almighty(prepared)
+        try:
+            yield prepared
+        finally:
+            prepared.end()
 
 
 def install(api: Api) -> None:
