@@ -6,10 +6,12 @@ everything that goes wrong is 1.
 """
 
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -418,6 +420,148 @@ def run(
         render_workers=render_workers,
     )
     return in_loop(work(settings))
+
+
+@main.command()
+@click.option("--load", multiple=True, metavar="DIR", type=click.Path(), help="A folder to apply. May be given several times.")
+@click.option(
+    "--data",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Keep everything in this folder, and go on from what is there. Default: in memory.",
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, show_default="a free one", metavar="N", help="Where the server listens."
+)
+@click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where the kubeconfig is written. Default: a folder of your own, below $XDG_RUNTIME_DIR or ~/.local/state.",
+)
+@default_account_option
+@namespace_option
+@failing_plainly
+def up(
+    load: tuple[str, ...],
+    data: Path | None,
+    port: int,
+    kubeconfig: Path | None,
+    default_account: Identity | None,
+    namespace: str,
+) -> int:
+    """Run an embedded cluster and the manager on it, and show what happens, until SIGINT or SIGTERM.
+
+    The first line is the command that points kubectl at it. On a terminal a live view follows, elsewhere a line for each thing
+    that happens. A folder for --load holds parent.yaml, and in cluster/ what must be there before it.
+
+    \b
+    Exit codes:
+      0  after a signal
+      1  it could not go on
+      2  wrong usage
+    """
+    from manager.log import configure
+    from manager.up import Settings
+    from manager.up import up as work
+
+    configure("error")
+    return in_loop(work(Settings(load, data, port, kubeconfig, default_account, namespace)))
+
+
+@main.command()
+@click.argument("folders", nargs=-1, required=True, metavar="DIR ...", type=click.Path())
+@click.option("-o", "--output", type=click.Choice(["text", "junit"]), default="text", show_default=True)
+@click.option("--keep", is_flag=True, help="With a cluster of your own: use what is there, and leave everything at the end.")
+@default_account_option
+@namespace_option
+@click.option(
+    "--kubeconfig", metavar="FILE", help="Run on the cluster of this kubeconfig. Default: an embedded one, made for the moment."
+)
+@context_option
+@failing_plainly
+def test(
+    folders: tuple[str, ...],
+    output: str,
+    keep: bool,
+    default_account: Identity | None,
+    namespace: str,
+    kubeconfig: str | None,
+    context: str | None,
+) -> int:
+    """Run example folders: parent.yaml, cluster/*.yaml and the steps of expect.yaml, beside a manager in this process.
+
+    Each folder begins with an empty cluster; on a cluster of your own it creates what it names, and removes it at the end.
+
+    \b
+    Exit codes:
+      0  every expectation came true
+      1  something failed
+      2  wrong usage: a folder cannot be read, or a step of expect.yaml is wrong
+    """
+    from manager.examples.report import read_all, run_examples
+    from manager.log import configure
+
+    configure("error")
+    examples = read_all(folders)
+    return in_loop(run_examples(examples, output, keep, default_account, namespace, kubeconfig, context))
+
+
+@main.command()
+@click.argument("expression")
+@click.option(
+    "--var",
+    "assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A variable, as YAML; NAME=@FILE reads a file, NAME=@- standard input. May be given several times.",
+)
+@click.option(
+    "--type",
+    "declarations",
+    multiple=True,
+    metavar="NAME=TYPE",
+    help="The type of a variable: int, timestamp, list(string), map(string, dyn) ... Default: dyn. May be given several times.",
+)
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@failing_plainly
+def cel(expression: str, assignments: tuple[str, ...], declarations: tuple[str, ...], output: str) -> int:
+    """Evaluate a CEL expression, and show its type, its value and its cost.
+
+    What conditions see is there: `now`, unless it is given, and `object` as soon as it is. An expression that begins with a minus
+    stands behind `--`.
+
+    \b
+    Example:
+      copyhold cel 'object.spec.replicas > 1' --var object=@deployment.yaml
+
+    \b
+    Exit codes:
+      0  a value
+      1  the evaluation failed, or cost more than it may
+      2  the expression does not compile, or wrong usage
+    """
+    from manager.cel import answer, complaint, failure, given, shown, written
+    from policy import cel as language
+
+    def failed(error: language.CelError, code: int) -> int:
+        for line in complaint(error, expression):
+            click.echo(line, err=True)
+        if output == "json":
+            click.echo(written(failure(error), output))
+        return code
+
+    variables = given(assignments, declarations, datetime.now(UTC), sys.stdin.buffer.read)
+    try:
+        program = language.compile(expression, variables.kinds)
+    except language.CelError as error:
+        return failed(error, 2)
+    try:
+        found = answer(program, variables.values)
+    except language.CelError as error:
+        return failed(error, 1)
+    click.echo(written(shown(found), output))
+    return 0
 
 
 if __name__ == "__main__":
