@@ -41,12 +41,12 @@ class Process:
 
     def resident(self) -> float:
         """Megabytes that the manager process holds."""
-        return _resident(self.pid)
+        return resident(self.pid)
 
     def workers(self) -> list[float]:
         """Megabytes that each of its render workers holds."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [_resident(int(child)) for child in children]
+        return [resident(int(child)) for child in children]
 
     def writes(self) -> float:
         """Requests that write, but for Leases, since it started."""
@@ -60,7 +60,8 @@ def _is_write(line: str) -> bool:
     return not any(word in line for word in ('verb="GET"', 'verb="WATCH"', 'resource="leases"'))
 
 
-def _resident(pid: int) -> float:
+def resident(pid: int) -> float:
+    """Megabytes that a process holds."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
 
@@ -153,7 +154,8 @@ class Stand:
             while True:
                 live = await self.cluster.get(PARENTS, "", name)
                 status = (live or {}).get("status") or {}
-                ready = next((c for c in status.get("conditions") or () if c["type"] == "Ready"), {})
+                conditions: list[dict[str, Any]] = status.get("conditions") or []
+                ready = next((c for c in conditions if c["type"] == "Ready"), {})
                 if ready.get("status") == "True" and status.get("size") == size:
                     return
                 await asyncio.sleep(0.02)

@@ -4,7 +4,7 @@ It annotates the tree without changing it: `Checked` holds the type and the mean
 those of cel-go; a text that cannot be right is refused with the place and what was expected there.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +40,7 @@ from policy.cel.types import DYN, Type
 
 FIRST_SLOT = 2  # of a frame, see `policy.cel.frame`
 SHOWN = 6  # overloads in a message
+MISTAKES = 100  # of one text that are told
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +93,32 @@ def check(tree: Node, text: str, environment: Environment) -> Checked:
     checker = Checker(environment)
     try:
         result = checker.visit(tree)
-    except Refused as refused:
-        raise CelError(refused.message, *place(text, refused.at)) from None
     except RecursionError as error:
         raise CelError("the expression is nested too deeply") from error
+    _refuse(checker.refused, text)
     checked = checker.checked
     checked.result = unify.resolve(checker.bound, result, final=True)
     checked.types = {key: unify.resolve(checker.bound, kind, final=True) for key, kind in checked.types.items()}
     if environment.strict and environment.checked:
-        _homogeneous(tree, checked, text)
+        _refuse(_mixed(tree, checked), text)
     return checked
+
+
+def _refuse(refused: Iterable[Refused], text: str) -> None:
+    """Raise one error for all mistakes, if there are any."""
+    ordered = sorted(refused, key=lambda each: each.at)[:MISTAKES]
+    errors = [CelError(each.message, *place(text, each.at)) for each in ordered]
+    if errors:
+        first, *others = errors
+        first.others = tuple(others)
+        raise first
 
 
 MIXED = frozenset({"format"})  # in whose arguments a list may mix types
 
 
-def _homogeneous(tree: Node, checked: Checked, text: str) -> None:
-    """Refuse literals that mix types, as Kubernetes does: what is `dyn` is a type of its own there."""
+def _mixed(tree: Node, checked: Checked) -> Iterator[Refused]:
+    """Literals that mix types, which Kubernetes refuses: what is `dyn` is a type of its own there."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -128,7 +138,8 @@ def _homogeneous(tree: Node, checked: Checked, text: str) -> None:
             for kind, (value, _) in zip(kinds, column, strict=True):
                 if kind != kinds[0]:
                     message = f"this is of type {kind}, and what stands before it of type {kinds[0]}: make all of them dyn()"
-                    raise CelError(message, *place(text, value.at))
+                    yield Refused(message, value.at)
+                    break
 
 
 def _inner(kind: Type) -> Type:
@@ -142,6 +153,7 @@ class Checker:
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self.checked = Checked()
+        self.refused: list[Refused] = []
         self.bound: unify.Bindings = {}
         self._scopes: list[tuple[str, int, Type]] = []
         self._fresh = 0
@@ -163,10 +175,11 @@ class Checker:
         return Type(f"#{self._fresh}", variable=True)
 
     def refuse(self, message: str, at: int) -> Type:
-        """The text is wrong here; where it is not checked, the evaluation will tell."""
-        if self.environment.checked:
-            raise Refused(message, at)
-        return DYN
+        """The text is wrong here, and what stands here may be anything; where it is not checked, the evaluation will tell."""
+        if not self.environment.checked:
+            return DYN
+        self.refused.append(Refused(message, at))
+        return types.ERROR
 
     def matches(self, actual: Type, expected: Type) -> bool:
         """May the one stand for the other? Type variables are bound where that decides it."""
@@ -301,39 +314,41 @@ def _select(checker: Checker, node: Select) -> Type:
         found = checker.named(node, name) if name is not None else None
         if found is not None:
             return found
-    return _field(checker, checker.visit(node.operand), node.at, optional=node.optional)
+    operand = checker.resolved(checker.visit(node.operand))
+    found = _field(checker, operand, node)
+    # An optional field of an optional value is one optional value.
+    return types.optional_of(found) if node.optional and operand.name != "optional_type" else found
 
 
 def _has(checker: Checker, node: Has) -> Type:
-    _field(checker, checker.visit(node.operand), node.at, optional=False)
+    _field(checker, checker.resolved(checker.visit(node.operand)), node)
     return types.BOOL
 
 
-def _field(checker: Checker, operand: Type, at: int, *, optional: bool) -> Type:
+def _field(checker: Checker, operand: Type, node: Select | Has) -> Type:
     """The type of a field of a value."""
-    operand = checker.resolved(operand)
-    if operand.name == "optional_type":
-        inner = _field(checker, operand.parameters[0], at, optional=False)
-        return types.optional_of(inner)
     if operand.variable:
         checker.matches(operand, DYN)
-        found = DYN
-    elif operand.name == "map":
-        found = operand.parameters[1]
-    elif operand == DYN:
-        found = DYN
-    else:
-        found = checker.refuse(f"a value of type {operand} has no fields", at)
-    return types.optional_of(found) if optional else found
+        return DYN
+    match operand:
+        case types.DYN | types.ERROR:
+            return DYN
+        case Type("map", (_, value)):
+            return value
+        case Type("optional_type", (inner,)):
+            return types.optional_of(_field(checker, inner, node))
+        case types.ObjectType() if node.field in operand.fields:
+            return operand.fields[node.field]
+        case types.ObjectType():
+            return checker.refuse(f"undefined field '{node.field}'", node.at)
+    checker.refuse(f"a value of type {operand} has no fields", node.at)
+    return DYN
 
 
 def _index(checker: Checker, node: Index) -> Type:
-    operand, index = checker.visit(node.operand), checker.visit(node.index)
-    resolved = checker.resolved(operand)
-    through = resolved.name == "optional_type"
-    inner = resolved.parameters[0] if through else operand
-    _, found = checker.call("[]", OPERATORS["[]"], (inner, index), node.at)
-    return types.optional_of(found) if through or node.optional else found
+    operator = "[?]" if node.optional else "[]"
+    operands = checker.visit(node.operand), checker.visit(node.index)
+    return checker.call(operator, OPERATORS[operator], operands, node.at)[1]
 
 
 def _call(checker: Checker, node: Call) -> Type:
@@ -356,6 +371,9 @@ def _call(checker: Checker, node: Call) -> Type:
 
 def _unknown(checker: Checker, node: Call, message: str) -> Type:
     checker.checked.meanings[node.id] = Unknown(message)
+    if checker.environment.checked:
+        for child in children(node):  # whose mistakes are told as well
+            checker.visit(child)
     return checker.refuse(message, node.at)
 
 
@@ -394,19 +412,11 @@ def _unary(checker: Checker, node: Unary) -> Type:
 
 
 def _choice(checker: Checker, node: Choice) -> Type:
-    result = checker.variable()
-    for test, value in node.branches:
-        checker.boolean(test, "the test before `?`")
-        _alternative(checker, value, result)
-    _alternative(checker, node.otherwise, result)
+    kinds = [(checker.visit(each.test), checker.visit(each.value)) for each in node.branches]
+    result = checker.visit(node.otherwise)
+    for branch, (test, value) in zip(reversed(node.branches), reversed(kinds), strict=True):
+        _, result = checker.call("?:", OPERATORS["?:"], (test, value, result), branch.at)
     return checker.resolved(result)
-
-
-def _alternative(checker: Checker, node: Node, result: Type) -> None:
-    kind = checker.visit(node)
-    if not checker.matches(kind, result):
-        so_far, found = checker.resolved(result), checker.resolved(kind)
-        checker.refuse(f"the two values of `?:` have the types {so_far} and {found}: make one of them dyn()", node.at)
 
 
 def _joined(checker: Checker, before: Type | None, kind: Type) -> Type:
@@ -444,7 +454,7 @@ def _map(checker: Checker, node: MapOf) -> Type:
     values: Type | None = None
     for entry in node.entries:
         key = checker.visit(entry.key)
-        if checker.resolved(key) not in (*KEYS, DYN) and not checker.resolved(key).variable:
+        if checker.resolved(key) not in (*KEYS, DYN, types.ERROR) and not checker.resolved(key).variable:
             checker.refuse(f"a key is a bool, int, uint or string, and this is of type {checker.resolved(key)}", entry.key.at)
         keys = _joined(checker, keys, key)
         value = _plain_or_optional(checker, entry.value, optional=entry.optional)
@@ -486,8 +496,8 @@ def _ranged(checker: Checker, over: Type, node: Loop) -> tuple[Type, Type]:
             return types.INT, item
         case Type("map", (key, value)):
             return key, value
-    if over != DYN:
-        checker.refuse(f"`{node.kind}` goes over a list or a map, and this is of type {over}", node.at)
+    if over not in (DYN, types.ERROR):
+        checker.refuse(f"`{node.kind}` goes over a list or a map, and this is of type {over}", node.over.at)
     return DYN, DYN
 
 

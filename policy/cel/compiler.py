@@ -330,7 +330,7 @@ def _unary(compiler: Compiler, node: Unary) -> Closure:
 
 
 def _choice(compiler: Compiler, node: Choice) -> Closure:
-    branches = tuple((compiler.visit(test), compiler.visit(value), test.at) for test, value in node.branches)
+    branches = tuple((compiler.visit(each.test), compiler.visit(each.value), each.test.at) for each in node.branches)
     otherwise, source = compiler.visit(node.otherwise), compiler.source
 
     def run(frame: Frame) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from policy.cel.budget import FAILURE, MESSAGE, Budget
 from policy.cel.error import CelError, Exhausted
 from policy.cel.frame import BUDGET, Closure, Frame
-from policy.cel.values import Key, as_key, key_of
+from policy.cel.values import LISTS, Key, as_key, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def ranged(parts: Parts) -> Range:
 
     def run(frame: Frame) -> Iterable[Any]:
         value = over(frame)
-        if type(value) is list or type(value) is tuple:
+        if type(value) in LISTS:
             return enumerate(value) if pairs else value
         if isinstance(value, Mapping):
             if pairs:

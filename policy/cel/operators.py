@@ -13,8 +13,10 @@ from policy.cel.values import (
     ABSENT,
     INT_MAX,
     INT_MIN,
+    LISTS,
     NUMBERS,
     UINT_MAX,
+    KeyedList,
     Optional,
     UInt,
     as_key,
@@ -81,7 +83,8 @@ _ADD: dict[tuple[type, type], Action] = {
     (Timestamp, Duration): _later,
     (Duration, Timestamp): _later,
     (Duration, Duration): lambda a, b, _: duration(a.nanos + b.nanos),
-    **{(one, other): _append for one in (list, tuple) for other in (list, tuple)},
+    **{(one, other): _append for one in LISTS for other in LISTS if one is not KeyedList},
+    **{(KeyedList, other): KeyedList.plus for other in LISTS},
     **{(kind, kind): _plus for kind in (int, UInt, float)},
 }
 
@@ -192,7 +195,7 @@ def unequal(a: Any, b: Any, budget: Budget) -> bool:
 def contained(a: Any, b: Any, budget: Budget) -> bool:
     """`a in b`: an element of a list or a key of a map."""
     kind = type(b)
-    if kind is list or kind is tuple:
+    if kind in LISTS:
         if type(a) is str:
             budget.charge(len(b) * (len(a) // 10 + 1))
             return a in b
@@ -217,7 +220,7 @@ OUTSIDE = "the index is out of range"
 def index(value: Any, position: Any) -> Any:
     """`value[position]`."""
     kind = type(value)
-    if kind is list or kind is tuple:
+    if kind in LISTS:
         return value[_position(value, position)]
     if kind is Optional:
         return _within(value, lambda inner: optional_index(inner, position))
@@ -232,7 +235,7 @@ def index(value: Any, position: Any) -> Any:
 def optional_index(value: Any, position: Any) -> Optional:
     """`value[?position]`."""
     kind = type(value)
-    if kind is list or kind is tuple:
+    if kind in LISTS:
         try:
             return Optional(True, value[_position(value, position)])
         except CelError as error:

@@ -115,14 +115,14 @@ def _slow(operation: Binary, source: Source, at: int) -> Binary:
 def _equality(compiler: "Compiler", operator: str, left: Closure, right: Closure, at: int) -> Closure:
     """`==` and `!=`, without a budget where one side is a constant that is compared at once."""
     negated = operator == "!="
-    if compiler.is_constant(left) and not compiler.is_constant(right):
-        left, right = right, left
-    if compiler.is_constant(right):
-        value = compiler.value(right)
+    for one, other in ((left, right), (right, left)):
+        if not compiler.is_constant(other):
+            continue
+        value = compiler.value(other)
         if value is None:
-            return (lambda frame: left(frame) is not None) if negated else (lambda frame: left(frame) is None)
+            return _unless(one) if negated else _null(one)
         if type(value) in (str, int, bool):
-            return _against(left, value, negated)
+            return _against(one, value, negated)
     compiler.budgeted = True
     source = compiler.source
 
@@ -134,6 +134,14 @@ def _equality(compiler: "Compiler", operator: str, left: Closure, right: Closure
             raise source.located(error, at) from None
 
     return run
+
+
+def _null(operand: Closure) -> Closure:
+    return lambda frame: operand(frame) is None
+
+
+def _unless(operand: Closure) -> Closure:
+    return lambda frame: operand(frame) is not None
 
 
 def _against(left: Closure, value: Any, negated: bool) -> Closure:

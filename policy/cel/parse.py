@@ -11,6 +11,7 @@ from policy.cel import types
 from policy.cel.error import CelError
 from policy.cel.library import Macro
 from policy.cel.syntax import (
+    Branch,
     Call,
     Chain,
     Choice,
@@ -141,11 +142,12 @@ class Parser:
             raise Refused("the expression is nested too deeply", self._ahead.at)
         start = self._ahead.at
         value = self._binary()
-        branches: list[tuple[Node, Node]] = []
-        while self._accept("?"):
+        branches: list[Branch] = []
+        while self._ahead.kind == "?":
+            sign = self._take()
             chosen = self._binary()  # the grammar wants parentheses around a conditional in the middle
             self._expect(":", "`:`, and the value for the other case")
-            branches.append((value, chosen))
+            branches.append(Branch(sign.at, value, chosen))
             value = self._binary()
         self._depth -= 1
         return Choice(self.fresh(), start, tuple(branches), value) if branches else value

@@ -88,7 +88,7 @@ def program(text: str, environment: Environment) -> Program:
 
 def compile(text: str, variables: Mapping[str, Type | str], limits: Limits = LIMITS) -> Program:
     """Check the text against the variables (name -> CEL type) and prepare it. Raises CelError with line and column."""
-    key = (text, limits, *sorted((name, str(kind)) for name, kind in variables.items()))
+    key = (text, limits, *sorted(variables.items()))
     with _lock:
         if key in _programs:
             _programs.move_to_end(key)

@@ -18,6 +18,7 @@ from policy.cel.types import (
     V,
     list_of,
     map_of,
+    optional_of,
 )
 
 NUMBERS = (INT, UINT, DOUBLE)
@@ -56,9 +57,18 @@ OPERATORS: Mapping[str, tuple[Signature, ...]] = {
     "/": _both(*NUMBERS),
     "%": _both(INT, UINT),
     "-_": (Signature((INT,), INT), Signature((DOUBLE,), DOUBLE)),
+    "?:": (Signature((BOOL, T, T), T),),
     "!_": (Signature((BOOL,), BOOL),),
     "[]": (
         Signature((list_of(T), INT), T),
         Signature((map_of(K, V), K), V),
+        Signature((optional_of(list_of(T)), INT), optional_of(T)),
+        Signature((optional_of(map_of(K, V)), K), optional_of(V)),
+    ),
+    "[?]": (
+        Signature((list_of(T), INT), optional_of(T)),
+        Signature((map_of(K, V), K), optional_of(V)),
+        Signature((optional_of(list_of(T)), INT), optional_of(T)),
+        Signature((optional_of(map_of(K, V)), K), optional_of(V)),
     ),
 }

@@ -113,10 +113,19 @@ class Unary(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """`test ? value`, with where the sign stands."""
+
+    at: int
+    test: Node
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
 class Choice(Node):
     """`test ? value : test ? value : otherwise`."""
 
-    branches: tuple[tuple[Node, Node], ...]
+    branches: tuple[Branch, ...]
     otherwise: Node
 
 
@@ -200,7 +209,7 @@ def children(node: Node) -> tuple[Node, ...]:
         case Logic(operands=operands):
             return operands
         case Choice(branches=branches, otherwise=otherwise):
-            return *(part for branch in branches for part in branch), otherwise
+            return *(part for branch in branches for part in (branch.test, branch.value)), otherwise
         case ListOf(items=items):
             return tuple(item.value for item in items)
         case MapOf(entries=entries):

@@ -1,7 +1,8 @@
-"""The types of CEL as the checker sees them: a name with parameters, type variables, and how they are written."""
+"""The types of CEL as the checker sees them: names with parameters, variables, declared objects; and how they are written."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from policy.cel.error import CelError
 
@@ -20,11 +21,28 @@ class Type:
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectType(Type):
+    """The type of an object whose fields are declared: no other field may be selected, and each has the type given here.
+
+    Its values are maps. Two such types are never the same, even with the same name and fields, as in cel-go.
+    """
+
+    fields: Mapping[str, Type] = field(default_factory=dict)
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    def __str__(self) -> str:
+        return self.name
+
+
 BOOL = Type("bool")
 BYTES = Type("bytes")
 DOUBLE = Type("double")
 DURATION = Type("google.protobuf.Duration")
 DYN = Type("dyn")
+ERROR = Type("!error!")  # of what was refused: it stands for any type, so that one mistake is told once
 INT = Type("int")
 NULL = Type("null_type")
 STRING = Type("string")

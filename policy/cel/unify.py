@@ -11,6 +11,7 @@ from policy.cel.types import Type
 Bindings = Mapping[str, Type]
 
 PRIMITIVES = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
+_ANY = frozenset({types.DYN, types.ERROR})
 _PLAIN = frozenset({*PRIMITIVES, "list", "map", "type"})  # null is no value of theirs
 
 
@@ -45,12 +46,14 @@ def general(a: Type, b: Type) -> Type:
 
 
 def _says_less(a: Type, b: Type) -> bool:
-    if a == types.DYN or a.variable:
+    if a in _ANY or a.variable:
         return True
-    if b == types.DYN or b.variable:
+    if b in _ANY or b.variable:
         return False
     if b == types.NULL:
         return _nullable(a)
+    if not a.parameters or not b.parameters:
+        return a == b
     if a.name != b.name or len(a.parameters) != len(b.parameters):
         return False
     return all(_says_less(x, y) for x, y in zip(a.parameters, b.parameters, strict=True))
@@ -63,7 +66,7 @@ def _assign(bound: dict[str, Type], actual: Type, expected: Type) -> bool:
             return answer
     if actual.variable:
         return bool(_bind(bound, expected, actual))
-    if types.DYN in (actual, expected):
+    if actual in _ANY or expected in _ANY:
         return True
     if actual == types.NULL:
         return _nullable(expected)
@@ -71,6 +74,8 @@ def _assign(bound: dict[str, Type], actual: Type, expected: Type) -> bool:
         return _nullable(actual)
     if actual.name == "type" and expected.name == "type":
         return True
+    if not actual.parameters or not expected.parameters:
+        return actual == expected
     if actual.name != expected.name or len(actual.parameters) != len(expected.parameters):
         return False
     return all(_assign(bound, x, y) for x, y in zip(actual.parameters, expected.parameters, strict=True))

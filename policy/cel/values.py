@@ -5,7 +5,7 @@
 | null, bool, double, string, bytes | None, bool, float, str, bytes |
 | int | int within 64 bits; a larger one, which JSON may hold, is a double |
 | uint | UInt |
-| list | list (a tuple is read as one) |
+| list | list (a tuple is read as one), KeyedList |
 | map | dict or any Mapping; only `in`, `[]`, iteration and `len` are used |
 | timestamp, duration | Timestamp, Duration; a datetime or timedelta of a binding is read as one |
 | type | TypeValue |
@@ -15,7 +15,7 @@
 A `bool` as the key of a map is a Key: Python takes True and 1 for the same key, and CEL does not.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import isnan
@@ -64,6 +64,35 @@ class Opaque:
     cel: ClassVar[types.Type]
 
 
+class KeyedList(list[Any]):
+    """A list whose items have keys: a set, where an item is its own, or the entries of a map, as Kubernetes declares lists.
+
+    It equals a list with the same items in any order. `+` keeps the places of its items: one of the other list replaces
+    that with the same key, or is appended. Guarantee: only the list on the left decides, as in Kubernetes.
+    """
+
+    __slots__ = ("key",)
+
+    def __init__(self, items: Iterable[Any], key: Callable[[Any], Hashable]) -> None:
+        super().__init__(items)
+        self.key = key
+
+    def equals(self, other: Sequence[Any], budget: Budget) -> bool:
+        """Are the items of the two the same?"""
+        if len(self) != len(other):
+            return False
+        budget.charge(CONTAINER + 2 * len(other))
+        mine = {self.key(item): item for item in self}
+        return all((key := self.key(item)) in mine and equal(mine[key], item, budget) for item in other)
+
+    def plus(self, other: Sequence[Any], budget: Budget) -> "KeyedList":
+        """The items of both."""
+        budget.charge(CONTAINER + 2 * (len(self) + len(other)))
+        merged = {self.key(item): item for item in self}
+        merged |= {self.key(item): item for item in other}
+        return KeyedList(merged.values(), self.key)
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """A bool as the key of a map."""
@@ -83,6 +112,7 @@ NAMES: dict[type, str] = {
     bytes: "bytes",
     list: "list",
     tuple: "list",
+    KeyedList: "list",
     dict: "map",
     Timestamp: types.TIMESTAMP.name,
     Duration: types.DURATION.name,
@@ -90,6 +120,7 @@ NAMES: dict[type, str] = {
     Optional: "optional_type",
 }
 NUMBERS = frozenset({int, UInt, float})
+LISTS = frozenset({list, tuple, KeyedList})
 _ATOMS = frozenset({NoneType, bool, int, UInt, float, Timestamp, Duration, TypeValue})
 _ORDERED = frozenset({bool, int, UInt, float, str, bytes, Timestamp, Duration})
 _TEXTS = frozenset({str, bytes})
@@ -154,7 +185,9 @@ def equal(a: Any, b: Any, budget: Budget) -> bool:
 def _equal_rest(a: Any, b: Any, budget: Budget) -> bool:
     if type(a) is Optional and type(b) is Optional:
         return a.present == b.present and (not a.present or equal(a.value, b.value, budget))
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+    if type(a) is KeyedList and type(b) in LISTS:
+        return a.equals(b, budget)
+    if type(a) in LISTS and type(b) in LISTS:
         return _equal_lists(a, b, budget)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return _equal_maps(a, b, budget)
@@ -163,7 +196,7 @@ def _equal_rest(a: Any, b: Any, budget: Budget) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _equal_lists(a: list[Any] | tuple[Any, ...], b: list[Any] | tuple[Any, ...], budget: Budget) -> bool:
+def _equal_lists(a: Sequence[Any], b: Sequence[Any], budget: Budget) -> bool:
     if len(a) != len(b):
         return False
     budget.charge(CONTAINER + len(a))
@@ -238,7 +271,7 @@ def plain(value: Any, budget: Budget) -> Any:
         return value
     value = normal(value)
     kind = type(value)
-    if kind is list or kind is tuple:
+    if kind in LISTS:
         budget.charge(CONTAINER + 2 * len(value))
         return [item if type(item) in _PLAIN else plain(item, budget) for item in value]
     if kind is dict or isinstance(value, Mapping):
