@@ -78,6 +78,8 @@ docs: $(READY) ## Write docs/reference.md from the models
 
 facts: $(READY) ## Take what the embedded cluster knows of built-in kinds from a real control plane, anew
 	$(BIN)/python -m tests.realserver.facts
+	$(BIN)/python -m tests.realserver.gotypes
+	$(BIN)/python -m tests.realserver.wire
 
 up: $(READY) ## An embedded cluster and the manager in the foreground, with an example loaded
 	@$(BIN)/copyhold up --load examples/quota $(ARGS)

@@ -6,17 +6,21 @@ A request goes one way, and everything between its body and its answer is synchr
 
 | Module | Is the home of |
 | --- | --- |
-| `http.py` | TLS, request and response, watches as streams |
-| `server.py` | the chain above; `verbs.py`: what each verb means |
-| `served.py`, `registry.py` | which resources are served: the built-in ones and those of definitions |
-| `schema.py`, `openapi.py`, `structural.py` | what a value may look like: of built-in kinds, of definitions |
+| `cluster.py` | `Embedded`: everything below as one value |
+| `http.py`, `tls.py`, `faults.py` | request and response, watches as streams; what tests do to them |
+| `server.py`, `assembly.py` | the chain above, and which parts it is made of |
+| `verbs.py`, `lifecycle.py`, `changing.py`, `subresources.py` | what each verb means |
+| `body.py`, `gojson.py`, `protobuf.py`, `presenting.py`, `paging.py`, `watching.py` | how a body is read and an answer shown |
+| `served.py`, `registry.py`, `discovery.py`, `published.py` | which resources are served: the built-in ones and those of definitions |
+| `schema.py`, `openapi.py`, `structural.py`, `definitions.py`, `rules.py` | what a value may look like: of built-in kinds, of definitions |
 | `kinds/` | what the server does to built-in kinds: defaults, checks, columns |
-| `fields.py`, `typed.py`, `managed.py` | who owns which field: server-side apply |
-| `store.py` | objects, revisions, watches; in memory or in SQLite |
+| `fields.py`, `typed.py`, `merging.py`, `comparison.py`, `managed.py` | who owns which field: server-side apply |
+| `patch.py`, `strategic.py` | the other patches |
+| `store.py`, `journal.py` | objects, revisions, watches; on disk in SQLite |
 | `auth/` | who asks, and whether he may |
-| `policies.py` | ValidatingAdmissionPolicies |
+| `policies/`, `webhooks/` | ValidatingAdmissionPolicies, and webhooks by URL |
 | `controllers/` | what a control plane does by itself: garbage collection, namespaces, definitions |
-| `data/` | facts of the real server: schemas, resources, default roles (written by `tests/realserver/facts.py`) |
+| `data/` | facts of the real server: schemas, Go types, default roles (written by `make facts`) |
 
 Where it differs from a real server it is wrong, but for the list in docs/embedded.md.
 """

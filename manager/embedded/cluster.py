@@ -41,7 +41,7 @@ class Embedded:
     """An API server with its controllers, on the event loop in which it is entered.
 
     `users` are further users, or their groups: `{"alice": ()}`. `window` is how many changes are kept for watches. `clock` is the
-    time that objects get and tokens are judged by. With `publish_ca` each namespace holds a ConfigMap kube-root-ca.crt.
+    time that objects get and tokens are judged by.
 
     Raises OSError when the port is taken, InUse when the folder is.
     """
@@ -55,7 +55,6 @@ class Embedded:
         clock: Callable[[], datetime] = utc_now,
         window: int = WINDOW,
         intercept: Intercept | None = None,
-        publish_ca: bool = True,
     ) -> None:
         self._port = port
         self._data = data
@@ -63,7 +62,6 @@ class Embedded:
         self._clock = clock
         self._window = window
         self._intercept = intercept
-        self._publish_ca = publish_ca
 
     server: ApiServer
     controllers: Controllers
@@ -113,7 +111,7 @@ class Embedded:
         owners = {ADMIN: (MASTERS,), **self._users}
         users = {self.tokens[name]: _user(name, given) for name, given in owners.items()}
         self.server = assemble(store, users=users, key=facts.key(), clock=self._clock)
-        self.controllers = Controllers(self.server, authority=self.ca if self._publish_ca else "")
+        self.controllers = Controllers(self.server, authority=self.ca)
         self._face = Face(self.server, journal, intercept=self._intercept)
         self._journal = journal
         context = server_context(authority)

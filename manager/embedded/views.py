@@ -6,14 +6,14 @@ Specification: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resourc
 import re
 from base64 import b64decode
 from binascii import Error as Malformed
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from manager.embedded.schema import ListType, Schema
 from policy.cel.error import CelError
 from policy.cel.times import Timestamp, parse_duration, parse_timestamp
-from policy.cel.values import KeyedList
+from policy.cel.values import KeyedList, Optional
 
 _RESERVED = re.compile(
     "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
@@ -72,9 +72,16 @@ def _list(schema: Schema, items: list[Any]) -> list[Any]:
         case ListType.SET:
             return KeyedList(items, canonical)
         case ListType.MAP:
-            # By their plain names, although fields of items have those of CEL by now: a real server finds no keys, either.
-            return KeyedList(items, lambda item: tuple(canonical(item.get(name)) for name in schema.list_keys))
+            return KeyedList(items, lambda item: _entry(item, schema.list_keys))
     return items
+
+
+def _entry(item: Any, names: Sequence[str]) -> Hashable:
+    """The keys of an item of a map; what is no object, as only an expression brings along, is its own."""
+    if not isinstance(item, Mapping):
+        return canonical(item)
+    # By the plain names, although fields have those of CEL by now: a real server finds no such keys, either.
+    return tuple(canonical(item.get(name)) for name in names)
 
 
 def canonical(value: Any) -> Hashable:
@@ -84,6 +91,8 @@ def canonical(value: Any) -> Hashable:
             return frozenset((name, canonical(below)) for name, below in value.items())
         case list():
             return tuple(map(canonical, value))
+        case Optional():
+            return Optional, value.present, canonical(value.value)
     return type(value), value
 
 

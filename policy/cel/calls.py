@@ -143,12 +143,8 @@ def _fitting(name: str, overloads: Sequence[Overload], values: Sequence[Any]) ->
 
 
 def _takes(overload: Overload, names: Sequence[str]) -> bool:
-    parameters = overload.parameters
-    if overload.variadic and len(names) > len(parameters):
-        parameters = (*parameters, *(parameters[-1] for _ in range(len(names) - len(parameters))))
-    return len(parameters) == len(names) and all(
-        _open(one) or one.name == name for one, name in zip(parameters, names, strict=True)
-    )
+    parameters = overload.taking(len(names))
+    return parameters is not None and all(_open(one) or one.name == name for one, name in zip(parameters, names, strict=True))
 
 
 def _open(parameter: Type) -> bool:
@@ -157,7 +153,4 @@ def _open(parameter: Type) -> bool:
 
 def certain(overload: Overload, kinds: Sequence[Type]) -> bool:
     """Do the types of the arguments leave no doubt that the values are of the parameters' types?"""
-    parameters = overload.parameters
-    if overload.variadic and len(kinds) > len(parameters):
-        parameters = (*parameters, *(parameters[-1] for _ in range(len(kinds) - len(parameters))))
-    return all(_open(one) or (one.name == kind.name) for one, kind in zip(parameters, kinds, strict=True))
+    return _takes(overload, [kind.name for kind in kinds])

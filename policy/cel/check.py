@@ -4,16 +4,15 @@ It annotates the tree without changing it: `Checked` holds the type and the mean
 those of cel-go; a text that cannot be right is refused with the place and what was expected there.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
 
 from policy.cel import types, unify
+from policy.cel.checker import Checker, Visitors
 from policy.cel.environment import Environment, known
 from policy.cel.error import CelError
-from policy.cel.library import Constant as Named
-from policy.cel.library import Overload, Signature
+from policy.cel.library import Overload
+from policy.cel.meaning import Candidates, Checked, Local, Unknown
+from policy.cel.mixed import mixed
 from policy.cel.signatures import OPERATORS
 from policy.cel.syntax import (
     Bind,
@@ -38,59 +37,12 @@ from policy.cel.syntax import (
 )
 from policy.cel.types import DYN, Type
 
-FIRST_SLOT = 2  # of a frame, see `policy.cel.frame`
-SHOWN = 6  # overloads in a message
 MISTAKES = 100  # of one text that are told
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """The name means a variable of the environment."""
-
-    name: str
-    type: Type
-
-
-@dataclass(frozen=True, slots=True)
-class Local:
-    """The name means a variable of a comprehension or binding, kept in a slot of the frame."""
-
-    slot: int
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The call means one of these overloads. `qualified`: the target is part of the name and no argument."""
-
-    overloads: tuple[Overload, ...]
-    qualified: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Nothing is known by the name: an error when it is evaluated. Only in texts that are not checked."""
-
-    message: str
-
-
-Meaning = Variable | Local | Named | Candidates | Unknown
-
-
-@dataclass(slots=True)
-class Checked:
-    """What the checker found. `slots` are those of comprehensions and bindings; `size` is how large a frame must be."""
-
-    result: Type = DYN
-    types: dict[int, Type] = field(default_factory=dict)
-    meanings: dict[int, Meaning] = field(default_factory=dict)
-    slots: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)
-    size: int = FIRST_SLOT
 
 
 def check(tree: Node, text: str, environment: Environment) -> Checked:
     """Annotate the tree of the text. Raises CelError with line and column."""
-    checker = Checker(environment)
+    checker = Checker(environment, VISITORS)
     try:
         result = checker.visit(tree)
     except RecursionError as error:
@@ -100,7 +52,7 @@ def check(tree: Node, text: str, environment: Environment) -> Checked:
     checked.result = unify.resolve(checker.bound, result, final=True)
     checked.types = {key: unify.resolve(checker.bound, kind, final=True) for key, kind in checked.types.items()}
     if environment.strict and environment.checked:
-        _refuse(_mixed(tree, checked), text)
+        _refuse(mixed(tree, checked), text)
     return checked
 
 
@@ -112,172 +64,6 @@ def _refuse(refused: Iterable[Refused], text: str) -> None:
         first, *others = errors
         first.others = tuple(others)
         raise first
-
-
-MIXED = frozenset({"format"})  # in whose arguments a list may mix types
-
-
-def _mixed(tree: Node, checked: Checked) -> Iterator[Refused]:
-    """Literals that mix types, which Kubernetes refuses: what is `dyn` is a type of its own there."""
-    nodes = [tree]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, Call) and node.name in MIXED:
-            continue
-        nodes += children(node)
-        match node:
-            case ListOf(items=items):
-                columns = [[(item.value, item.optional) for item in items]]
-            case MapOf(entries=entries):
-                keys = [(entry.key, False) for entry in entries]
-                columns = [keys, [(entry.value, entry.optional) for entry in entries]]
-            case _:
-                continue
-        for column in columns:
-            kinds = [_inner(checked.types[value.id]) if optional else checked.types[value.id] for value, optional in column]
-            for kind, (value, _) in zip(kinds, column, strict=True):
-                if kind != kinds[0]:
-                    message = f"this is of type {kind}, and what stands before it of type {kinds[0]}: make all of them dyn()"
-                    yield Refused(message, value.at)
-                    break
-
-
-def _inner(kind: Type) -> Type:
-    """The type within an optional one."""
-    return kind.parameters[0] if kind.parameters else kind
-
-
-class Checker:
-    """One walk over one tree."""
-
-    def __init__(self, environment: Environment) -> None:
-        self.environment = environment
-        self.checked = Checked()
-        self.refused: list[Refused] = []
-        self.bound: unify.Bindings = {}
-        self._scopes: list[tuple[str, int, Type]] = []
-        self._fresh = 0
-        self._calls: dict[Any, tuple[tuple[Any, ...], Type]] = {}
-
-    def visit(self, node: Node) -> Type:
-        """The type of a node, noted with those below it."""
-        found = VISITORS[type(node)](self, node)
-        self.checked.types[node.id] = found
-        return found
-
-    def resolved(self, kind: Type) -> Type:
-        """The type with what is known of its variables by now."""
-        return unify.resolve(self.bound, kind)
-
-    def variable(self) -> Type:
-        """A fresh type variable."""
-        self._fresh += 1
-        return Type(f"#{self._fresh}", variable=True)
-
-    def refuse(self, message: str, at: int) -> Type:
-        """The text is wrong here, and what stands here may be anything; where it is not checked, the evaluation will tell."""
-        if not self.environment.checked:
-            return DYN
-        self.refused.append(Refused(message, at))
-        return types.ERROR
-
-    def matches(self, actual: Type, expected: Type) -> bool:
-        """May the one stand for the other? Type variables are bound where that decides it."""
-        found = unify.assign(self.bound, (actual,), (expected,))
-        if found is None:
-            return False
-        self.bound = found
-        return True
-
-    def boolean(self, node: Node, what: str) -> None:
-        """Visit a node that has to be a boolean."""
-        kind = self.visit(node)
-        if not self.matches(kind, types.BOOL):
-            self.refuse(f"{what} has to be a bool, and this is of type {self.resolved(kind)}", node.at)
-
-    @contextmanager
-    def scope(self, node: Node, *variables: tuple[str, Type]) -> Iterator[None]:
-        """Variables that are known below a node."""
-        before = len(self._scopes)
-        for name, kind in variables:
-            self._scopes.append((name, FIRST_SLOT + len(self._scopes), kind))
-        self.checked.slots[node.id] = tuple(slot for _, slot, _ in self._scopes[before:])
-        self.checked.size = max(self.checked.size, FIRST_SLOT + len(self._scopes))
-        yield
-        del self._scopes[before:]
-
-    def local(self, name: str) -> tuple[int, Type] | None:
-        """The slot and type of a variable of an enclosing comprehension."""
-        for other, slot, kind in reversed(self._scopes):
-            if other == name:
-                return slot, kind
-        return None
-
-    def named(self, node: Node, name: str) -> Type | None:
-        """The type of a variable or constant of the environment, noted as the meaning of the node."""
-        for candidate in self.environment.candidates(name):
-            declared = self.environment.variables.get(candidate)
-            if declared is not None:
-                self.checked.meanings[node.id] = Variable(candidate, declared)
-                self.checked.names.add(candidate)
-                return declared
-            constant = self.environment.vocabulary.constants.get(candidate)
-            if constant is not None:
-                self.checked.meanings[node.id] = constant
-                return constant.type
-        return None
-
-    def call(self, name: str, overloads: Sequence[Signature], arguments: Sequence[Type], at: int) -> tuple[Any, Type]:
-        """The overloads that fit the arguments, and the type of the result."""
-        key = (name, id(overloads), tuple(arguments))  # the tables of overloads live as long as the vocabulary
-        if key in self._calls:
-            return self._calls[key]
-        fitting: list[Signature] = []
-        result: Type | None = None
-        bound = self.bound
-        for overload in overloads:
-            parameters = _stretched(overload, len(arguments))
-            if parameters is None:
-                continue
-            self._fresh += 1
-            suffix = f"#{self._fresh}"
-            found = unify.assign(self.bound, arguments, [unify.renamed(parameter, suffix) for parameter in parameters])
-            if found is None:
-                continue
-            fitting.append(overload)
-            outcome = unify.resolve(found, unify.renamed(overload.result, suffix))
-            if result is None:
-                result, bound = outcome, found
-            elif outcome != result:
-                result = DYN
-        if result is None:
-            given = ", ".join(str(unify.resolve(self.bound, kind, final=True)) for kind in arguments)
-            wanted = " or ".join(_shown(overload) for overload in overloads[:SHOWN])
-            more = " or others" if len(overloads) > SHOWN else ""
-            return (), self.refuse(f"`{name}` takes {wanted}{more}, not ({given})", at)
-        self.bound = bound
-        outcome_all = (tuple(fitting), result)
-        if not any(map(_open, (*arguments, result))):
-            self._calls[key] = outcome_all  # a long chain of numbers asks the same again and again
-        return outcome_all
-
-
-def _stretched(overload: Signature, count: int) -> Sequence[Type] | None:
-    parameters = overload.parameters
-    if len(parameters) == count:
-        return parameters
-    if isinstance(overload, Overload) and overload.variadic and count >= len(parameters):
-        return (*parameters, *(parameters[-1] for _ in range(count - len(parameters))))
-    return None
-
-
-def _open(kind: Type) -> bool:
-    """Does the type depend on what type variables turn out to be?"""
-    return kind.variable or any(map(_open, kind.parameters))
-
-
-def _shown(overload: Signature) -> str:
-    return f"({', '.join(map(str, overload.parameters))})"
 
 
 def _constant(_: Checker, node: Constant) -> Type:
@@ -381,7 +167,7 @@ def _overloaded(checker: Checker, node: Call, overloads: tuple[Overload, ...], *
     nodes = node.arguments if node.target is None or qualified else (node.target, *node.arguments)
     arguments = [checker.visit(argument) for argument in nodes]
     if not checker.environment.checked:
-        fitting = tuple(overload for overload in overloads if _stretched(overload, len(arguments)) is not None)
+        fitting = tuple(overload for overload in overloads if overload.taking(len(arguments)) is not None)
         checker.checked.meanings[node.id] = (
             Candidates(fitting, qualified) if fitting else Unknown(f"`{node.name}` does not take so many arguments")
         )
@@ -523,7 +309,7 @@ def _optional_map(checker: Checker, node: OptionalMap) -> Type:
     return checker.resolved(outcome)
 
 
-VISITORS: Mapping[type[Node], Callable[[Checker, Any], Type]] = {
+VISITORS: Visitors = {
     Bind: _bind,
     Call: _call,
     Chain: _chain,

@@ -11,11 +11,11 @@ from typing import Any
 from policy.cel import operators, regex, types
 from policy.cel.budget import FAILURE, Budget
 from policy.cel.calls import certain, chosen, fixed
-from policy.cel.check import Candidates, Checked, Local, Unknown, Variable
 from policy.cel.error import CelError, Exhausted
 from policy.cel.frame import BUDGET, Closure, Frame, Source
 from policy.cel.library import Constant as Named
 from policy.cel.loops import LOOPS, Parts
+from policy.cel.meaning import Candidates, Checked, Local, Unknown, Variable
 from policy.cel.pairs import BINARY, pair
 from policy.cel.paths import converted, path
 from policy.cel.syntax import (

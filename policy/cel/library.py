@@ -29,6 +29,10 @@ class Signature:
     parameters: tuple[Type, ...]
     result: Type
 
+    def taking(self, count: int) -> tuple[Type, ...] | None:
+        """The types of so many arguments; None when it does not take so many."""
+        return self.parameters if len(self.parameters) == count else None
+
 
 @dataclass(frozen=True, slots=True)
 class Overload(Signature):
@@ -41,6 +45,13 @@ class Overload(Signature):
     member: bool = False
     budget: bool = False
     variadic: bool = False
+
+    def taking(self, count: int) -> tuple[Type, ...] | None:
+        """The types of so many arguments; None when it does not take so many."""
+        more = count - len(self.parameters)
+        if more == 0:
+            return self.parameters
+        return self.parameters + self.parameters[-1:] * more if self.variadic and more > 0 else None
 
 
 @dataclass(frozen=True, slots=True, init=False)

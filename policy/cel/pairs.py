@@ -7,7 +7,7 @@ from policy.cel import operators
 from policy.cel.budget import Budget
 from policy.cel.error import CelError
 from policy.cel.frame import BUDGET, Closure, Frame, Source
-from policy.cel.times import Timestamp
+from policy.cel.times import EARLIEST, LATEST, Duration, Timestamp
 from policy.cel.values import INT_MAX, INT_MIN, equal
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def pair(compiler: "Compiler", operator: str, left: Closure, right: Closure, at:
                 a, b = left(frame), right(frame)
                 if type(a) is int and type(b) is int and INT_MIN <= (result := a + b) <= INT_MAX:
                     return result
+                if type(a) is Timestamp and type(b) is Duration and EARLIEST <= (nanos := a.nanos + b.nanos) <= LATEST:
+                    return Timestamp(nanos)
                 return slow(a, b, frame[BUDGET])
 
         case "-":

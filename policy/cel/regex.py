@@ -9,7 +9,10 @@ from policy.cel.error import CelError
 MEMORY = 1 << 20  # bytes that one compiled pattern may take
 LONGEST = 4096  # characters of a pattern
 CACHED = 512
+CLASSES = 64  # classes of Unicode (`\pL`) in a pattern: reading one takes RE2 0.1 ms
 COMPILING = 500  # units for a new pattern, besides its length
+STATE: Final = 20  # and for each of its states
+TOO_LARGE: Final = 500_000  # units for finding out that a pattern takes more than MEMORY
 STEPS: Final = 7  # states of a pattern times characters that take as long as a unit, at worst
 SMALL: Final = 10  # states of which RE2 keeps every combination: it takes one step for a character whatever the pattern
 
@@ -34,11 +37,17 @@ def pattern(text: str, *, groups: bool = False) -> Any:
 _compiled: dict[tuple[str, bool], Any] = {}
 
 
+class _TooLarge(CelError):
+    """A pattern that RE2 worked on for long before it gave up."""
+
+
 def _compile(text: str, groups: bool) -> Any:
     import re2  # type: ignore[import-untyped]  # with the first pattern: most expressions have none
 
     if _ANY_BYTE.search(text):
         raise CelError(r"a regular expression has no \C: half a character is no text")
+    if text.count(r"\p") + text.count(r"\P") > CLASSES:
+        raise CelError(f"a regular expression has at most {CLASSES} classes of Unicode")
     options = re2.Options()
     options.log_errors = False
     options.max_mem = MEMORY
@@ -46,7 +55,8 @@ def _compile(text: str, groups: bool) -> Any:
     try:
         return re2.compile(text, options)
     except re2.error as error:
-        raise CelError("the regular expression is malformed or too large") from error
+        kind = _TooLarge if "too large" in str(error) else CelError
+        raise kind("the regular expression is malformed or too large") from error
 
 
 def ready(budget: Budget, text: str, source: str, *, groups: bool = False) -> Any:
@@ -57,11 +67,21 @@ def ready(budget: Budget, text: str, source: str, *, groups: bool = False) -> An
     too; those that stand in an expression are known from its compilation on.
     """
     budget.charge((len(text) // 10 + 1) * (len(source) // 4 + 1))
-    if (source, groups) not in _compiled:
-        budget.charge(COMPILING + 20 * len(source))
-    found = pattern(source, groups=groups)
+    found = _compiled.get((source, groups)) or _new(budget, source, groups)
     if groups or found.programsize > SMALL:
         budget.charge(len(text) * int(found.programsize) // STEPS)
+    return found
+
+
+def _new(budget: Budget, source: str, groups: bool) -> Any:
+    """A pattern that is not known yet, paid for by its length before and by its states afterwards: they are known only then."""
+    budget.charge(COMPILING + 20 * len(source))
+    try:
+        found = pattern(source, groups=groups)
+    except _TooLarge:
+        budget.charge(TOO_LARGE)
+        raise
+    budget.charge(STATE * int(found.programsize))
     return found
 
 

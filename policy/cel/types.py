@@ -79,11 +79,6 @@ def opaque(name: str, *parameters: Type) -> Type:
     return Type(name, parameters)
 
 
-def variable(name: str) -> Type:
-    """A type variable: the same name within one overload is the same type."""
-    return Type(name, variable=True)
-
-
 ALIASES = {
     "duration": DURATION,
     "list": list_of(),

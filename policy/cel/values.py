@@ -30,7 +30,7 @@ from policy.cel.times import Duration, Timestamp, from_datetime, from_timedelta
 INT_MIN = -(2**63)
 INT_MAX = 2**63 - 1
 UINT_MAX = 2**64 - 1
-CONTAINER = 40  # units for entering a list or a map, besides its length
+CONTAINER = 50  # units for entering a list or a map, besides its length
 
 
 class UInt(int):

@@ -88,6 +88,12 @@ ROWS: dict[str, Row] = {
     "an index that is not there": Row((check("object.metadata.labels['none'] == 'x'"),)),
     "an error that is ignored": Row((check("object.data.none == 'x'"),), {"failurePolicy": "Ignore"}),
     "a denial in spite of Ignore": Row((check("false"),), {"failurePolicy": "Ignore"}),
+    "a conversion that fails": Row((check("int(object.data.a) > 0"),)),
+    "a conversion that fails in a variable": Row(
+        (check("variables.x > duration('1s')"),), {"variables": [named("x", "duration(object.data.a)")]}
+    ),
+    "a division": Row((check("1 / (size(object.data) - 1) == 1"),)),
+    "an absent value": Row((check("object.?data.?b.value() == ''"),)),
     "an error of types": Row((check("object.data.a > 3"),)),
     "a condition that does not hold": Row((check("false"),), {"matchConditions": [named("never", "false")]}),
     "a condition that holds": Row((check("false", message="x"),), {"matchConditions": [named("always", "has(object.metadata)")]}),
@@ -114,6 +120,16 @@ ROWS: dict[str, Row] = {
     "a variable that fails beside what is true": Row(
         (check("variables.x == '' || true"),), {"variables": [named("x", "object.data.none")]}
     ),
+    "a variable that is there, though it fails": Row(
+        (check("has(variables.x) && variables.?x.hasValue()", message="no"),), {"variables": [named("x", "object.data.none")]}
+    ),
+    "variables as a map": Row(
+        (check("dyn(variables)['x'] == 'a' && !has(variables.y)", message="no"),),
+        {"variables": [named("x", "object.data.a"), named("y", "1")]},
+    ),
+    "an optional field of the request": Row((check("request.?subResource.orValue('none') == 'none'"),)),
+    "a moment of the namespace": Row((check("namespaceObject.metadata.creationTimestamp < timestamp('2000-01-01T00:00:00Z')"),)),
+    "an optional index": Row((check("object[?1] == 2"),)),
     "a variable of the request": Row((check("variables.dry"),), {"variables": [named("dry", "request.dryRun")]}),
     "optionals in variables": Row(
         (check("variables.x.orValue('z') == 'y'", message="x"),), {"variables": [named("x", "object.?data[?'none']")]}
@@ -518,8 +534,29 @@ TEXTS = (
     "request.nope == 1", "request.object == 1", "has(request.kind.nope)", "authorizer.nope()", "object.x.startsWith(1)",
     "'a'.startsWith(1)", "a b", "(", "variables.x", "1 in 2", "!1", "-'a'", "has(object)",
     "object.all(1, true)", "int('a', 3)", "namespaceObject.metadata.managedFields == 1", "9999999999999999999 == 1", "true && 1",
-    "true\n  && nothing.x",
+    "true\n  && nothing.x", "request.nope == 1 || request.kind.nope == 1", "request.name == 1", "[request.name, 1] == []",
+    "request['name'] == 'a'", "request.kind == request.resource", "request.userInfo.extra['a'] == 'a'", "request.a.nothing(1)",
+    "namespaceObject.metadata.creationTimestamp == 'a'", "namespaceObject.status.conditions[0].nope == ''", "request.name",
+    "[object.a, 'a'] == []", "object.?a == 2", "object.nothing() || request.x", "1 ? true : false", "'a'.matches('[')",
+    "true ? (true ? 1 : 2) : (false ? 'a' : true)", "1 + 'a' == 2 && 'a' - 1 == 2", "size(1, 2)", "[?1]", "duration('x') == null",
+    "[1, 'a', true] == [2, 'b']", "object.all(x, x.all(y, nothing))", "'a' == null",
 )  # fmt: skip
+
+
+OF_VARIABLES = (
+    "variables.nope", "has(variables.nope)", "variables.y == 'a'", "variables.?y.orValue('a') == 'a'", "variables['y'] == 1",
+    "variables.y.z", "variables == null || variables.nope", "variables.y == 1", "dyn(variables).y == 1", "object[?1] == 2",
+    "request.?name.orValue('') == 'a'", "[request.?name.orValue(''), 'a'] == []", "request == null", "namespaceObject == null",
+    "request.options.nope == 1", "has(variables.y) && request.dryRun",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OF_VARIABLES)
+def test_the_variables_of_a_policy_are_an_object_with_fields(api: Api, text: str) -> None:
+    """As are the request and its namespace; each may be null, as the types go."""
+    manifest = policy(validations=[check(text)], variables=[named("y", "1")])
+    answer = api.create(manifest, dryRun="All").expect(201, 422)
+    assert [cause.manifest() for cause in check_policy(manifest)] == (answer.causes if answer.status == 422 else [])
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -130,7 +130,6 @@ JUDGED = r"""
     self.?perhaps.orValue('z') == 'z'
     self.perhaps.startsWith('a')
     dyn(self.object)['x'] == 'x'
-    dyn(self)[?1] == 2
     dyn(self).list[?0] == 'a'
     self.either == 1
     self.number == 1.0
@@ -170,9 +169,10 @@ JUDGED = r"""
     self.entries[0] == oldSelf.entries[1]
     self.entries[0].set == ['q', 'p']
     self.entries + oldSelf.entries == oldSelf.entries
-    (self.entries + [dyn({'key': 'x', 'n': 7})])[0].n == 7
+    (self.entries + oldSelf.entries)[0].n == 1
     (oldSelf.entries + self.entries).map(x, x.key) == ['y', 'x']
     self.entries.filter(x, x.n == 1) == self.entries
+    self.entries + [dyn(1)] == self.entries
 """
 
 OLD: Manifest = {

@@ -71,6 +71,10 @@ def _plain(line: str) -> str:
     return re.sub(r"\s+", " ", line).strip()
 
 
+def _speaks(log: Path) -> bool:
+    return log.stat().st_size > 0
+
+
 @dataclass
 class Terminal:
     """A shell whose directory is the clone; `export` holds for what follows, and what stays runs in a terminal of its own."""
@@ -101,7 +105,8 @@ class Terminal:
                 process.wait()
                 ended.append((command, None))
         self._staying.clear()
-        assert all(code in (0, 130) for _, code in ended), ended
+        # make itself dies of the signal once its command has ended.
+        assert all(code == 0 or (command.startswith("make ") and code == -signal.SIGINT) for command, code in ended), ended
 
     def _stay(self, step: Step) -> None:
         log = self.log / f"line-{step.line}"
@@ -117,11 +122,19 @@ class Terminal:
             )
         self._staying.append((step.command, process, log))
         deadline = monotonic() + SECONDS
-        while not shows(log.read_text(errors="replace"), step.shown):
+        # What brings a cluster says first how to reach it, and the reader's second terminal does as it says.
+        begun = self._pointed if step.command.startswith(CLUSTER) else _speaks
+        while not (begun(log) and shows(log.read_text(errors="replace"), step.shown)):
             said = f"line {step.line}: {step.command} did not show {step.shown}:\n{log.read_text(errors='replace')}"
             assert process.poll() is None, said
             assert monotonic() < deadline, said
             sleep(0.1)
+
+    def _pointed(self, log: Path) -> bool:
+        said = re.search(r"^export KUBECONFIG=(\S+)", log.read_text(errors="replace"), re.MULTILINE)
+        if said:
+            self.environment["KUBECONFIG"] = said.group(1)
+        return said is not None
 
     def _export(self, step: Step) -> None:
         name, _, value = step.command.removeprefix("export ").partition("=")
@@ -129,7 +142,7 @@ class Terminal:
 
     def _compare(self, step: Step) -> None:
         reads = step.command.startswith(("kubectl get ", "kubectl wait ", "kubectl auth "))
-        deadline = monotonic() + (SETTLING if reads else 0)
+        deadline = monotonic() + SETTLING
         while True:
             done = self._bash(step.command)
             output = done.stdout + done.stderr
@@ -137,6 +150,8 @@ class Terminal:
                 return
             said = f"line {step.line}: $ {step.command}\nshows {step.shown}\ngot [{done.returncode}]\n{output}"
             assert monotonic() < deadline, said
+            # What is not there yet may be typed again; what has changed something may not.
+            assert reads or "not found" in output, said
             sleep(0.2)
 
     def _bash(self, command: str) -> subprocess.CompletedProcess[str]:

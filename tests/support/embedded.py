@@ -125,8 +125,7 @@ async def _serve(folder: Path, port: int, *, durable: bool) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     data, users = folder / DATA if durable else None, dict.fromkeys(ORDINARY, ())
-    # The real control plane of the tests has no publisher of root certificates either, and tests count ConfigMaps.
-    async with Embedded(data=data, port=port, users=users, publish_ca=False) as cluster:
+    async with Embedded(data=data, port=port, users=users) as cluster:
         ca = folder / "ca.crt"
         ca.write_text(cluster.ca)
         write_private(folder / ACCESS, Access(cluster.url, ca, cluster.tokens, None).dump())

@@ -28,7 +28,7 @@ class Controllers:
     Guarantees: one piece of work is one step. Work on an object that is already waiting is not queued twice.
     """
 
-    def __init__(self, server: ApiServer, *, authority: str = "") -> None:
+    def __init__(self, server: ApiServer, *, authority: str) -> None:
         self._server = server
         self._parts: tuple[Controller, ...] = (
             Definitions(server),

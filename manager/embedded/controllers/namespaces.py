@@ -34,7 +34,7 @@ class _Left:
 
 
 class Namespaces:
-    """`authority` is the CA that namespaces publish, as PEM; empty: they publish none."""
+    """`authority` is the CA that namespaces publish, as PEM."""
 
     def __init__(self, server: ApiServer, authority: str) -> None:
         self._server = server
@@ -77,8 +77,6 @@ class Namespaces:
         if store.get(_account(name)) is None:
             account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
             self._create(name, "serviceaccounts", account, ACCOUNTS)
-        if not self._authority:
-            return
         wanted = {"ca.crt": self._authority}
         found = store.read(_root_ca(name))
         if found is None:

@@ -39,7 +39,7 @@ class Expression:
         try:
             return self.compute(scope)
         except CelError as error:
-            raise NoResult(f"expression '{self.text}' resulted in error: {worded(error.message)}") from error
+            raise NoResult(f"expression '{self.text}' resulted in error: {gocel.failed(error)}") from error
 
     def compute(self, scope: Scope) -> Any:
         """The same for who reads it as a variable. Raises CelError and OutOfBudget."""
@@ -56,16 +56,6 @@ class Expression:
             scope.left -= min(budget.spent, budget.limit)
         scope.pay(0)
         return result
-
-
-def worded(message: str) -> str:
-    """What the real server says for an error of our CEL."""
-    before, overload, _ = message.replace(UNORDERED, OVERLOAD).partition(OVERLOAD)
-    return (before + overload).replace("`", "")
-
-
-OVERLOAD = "no such overload"
-UNORDERED = "values of these types have no order"
 
 
 def compiled(text: str, variables: Mapping[str, Type], results: Collection[Type] = ()) -> Expression:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from manager.embedded import gocel
 from policy.cel.error import CelError, Exhausted
 
 VARIABLES = "variables"
@@ -69,6 +70,6 @@ class Variables(Mapping[str, Any]):
         except Exhausted:
             raise
         except CelError as error:
-            failure = CelError(f'composited variable "{name}" fails to evaluate: {error.message}')
+            failure = CelError(f'composited variable "{name}" fails to evaluate: {gocel.failed(error)}')
             self._failures[name] = failure
             raise failure from error
