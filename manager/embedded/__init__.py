@@ -10,9 +10,10 @@ A request goes one way, and everything between its body and its answer is synchr
 | `http.py`, `tls.py`, `faults.py` | request and response, watches as streams; what tests do to them |
 | `server.py`, `assembly.py` | the chain above, and which parts it is made of |
 | `verbs.py`, `lifecycle.py`, `changing.py`, `subresources.py` | what each verb means |
-| `body.py`, `gojson.py`, `protobuf.py`, `presenting.py`, `paging.py`, `watching.py` | how a body is read and an answer shown |
-| `served.py`, `registry.py`, `discovery.py`, `published.py` | which resources are served: the built-in ones and those of definitions |
-| `schema.py`, `openapi.py`, `structural.py`, `definitions.py`, `rules.py` | what a value may look like: of built-in kinds, of definitions |
+| `body.py`, `gojson.py`, `protobuf.py` | how a body is read |
+| `presenting.py`, `paging.py`, `watching.py` | how an answer is shown |
+| `served.py`, `registry.py`, `discovery.py`, `published.py` | which resources are served |
+| `schema.py`, `openapi.py`, `structural.py`, `definitions.py`, `rules.py` | what a value may look like |
 | `kinds/` | what the server does to built-in kinds: defaults, checks, columns |
 | `fields.py`, `typed.py`, `merging.py`, `comparison.py`, `managed.py` | who owns which field: server-side apply |
 | `patch.py`, `strategic.py` | the other patches |

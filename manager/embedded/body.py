@@ -60,7 +60,8 @@ def _check_floats(value: Any, body: bytes, kind: str) -> None:
     raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {said}')
 
 
-_HUGE = re.compile(rb"-?\d+(?:\.\d+)?[eE]\+?\d{3,}")
+# Looked for from the first digit of a number on, and never back: a number of many digits takes no longer than it is.
+_HUGE = re.compile(rb"(?<!\d)-?\d++(?:\.\d++)?[eE]\+?\d{3,}")
 
 
 def _has_infinity(value: Any) -> bool:

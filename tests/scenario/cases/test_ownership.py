@@ -6,6 +6,7 @@ import pytest
 
 from tests.scenario.cases.faults import Mortal, Overtaken
 from tests.scenario.cases.passes import OPEN, held_by, item, look_again, managed, marks_on, target_writes
+from tests.scenario.cases.widgets import definition, install, version, widget
 from tests.support.api import Manifest, eventually, ref
 from tests.support.running import Running
 from tests.support.stage import RBAC, Stage, config_map, group
@@ -406,10 +407,9 @@ def test_case_055_a_shared_target_stays_until_its_last_parent_leaves(stage: Stag
 
 def test_case_056_one_object_in_two_versions_is_refused_with_the_names_of_both_sources(stage: Stage) -> None:
     """Case 56: the identity has no version, so two versions of one object are one object that is said twice."""
+    install(stage, definition(stage, version("v1"), version("v2", storage=False)))
     manager = stage.manager()
-    spec = {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
-    old = ref("autoscaling/v1", "HorizontalPodAutoscaler", "web", stage.home) | {"spec": spec}
-    new = ref("autoscaling/v2", "HorizontalPodAutoscaler", "web", stage.home) | {"spec": spec}
+    old, new = (widget(stage, "web", {"a": "b"}, stage.home, version=name) for name in ("v1", "v2"))
     parent = _none(stage, "twice", group(old, name="old"), group(new, name="new"))
     condition = stage.ready(parent, "False")
     stalled = stage.condition(parent, "Stalled")
