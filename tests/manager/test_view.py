@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from io import StringIO
-from typing import Any, elector
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
@@ -48,7 +48,7 @@ def record(key: Key = KEY, *, ok: bool = True, reason: Reason = Reason.SUCCEEDED
 def tenure(owner: Parent, *records: Record) -> Tenure:
     """The parent in the manager's editor."""
     resource = Resource("copyhold.dev", "v1alpha1", "GlobalTenantResource", "globaltenantresources", False)
-    memory = Memory(elector(Cluster, None), owner, resource, resource, inline=True)  # no test here lets it be written
+    memory = Memory(cast(Cluster, None), owner, resource, resource, inline=True)  # no test here lets it be written
     return Tenure(owner, memory, {one.key: one for one in records})
 
 

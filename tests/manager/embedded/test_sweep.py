@@ -20,7 +20,6 @@ from typing import Any
 
 import pytest
 import uvloop
-from tests.support.runner import Player, runner
 
 from manager.cluster import ApiCluster
 from manager.connect import endpoint
@@ -46,6 +45,7 @@ from manager.install import install
 from manager.render.pool import Renderer
 from tests.realserver.access import Access
 from tests.support.api import Api, Reply
+from tests.support.player import Player, player
 from tests.support.running import options
 from tests.support.stage import Stage
 from tests.support.story import CHAPTERS, DELETED, RESCOPED, Story
@@ -185,7 +185,7 @@ async def sweep(stories: list[Story], at: Wiring, choose: Choose, match: Match, 
         nonlocal struck
         access = Access(at.access.url, at.access.ca, {"admin": token}, None)
         stage = story.stage
-        async with runner(access, stage.mark, options(stage.account, patience=0.0), renderer, story.within) as playing:
+        async with player(access, stage.mark, options(stage.account, patience=0.0), renderer, story.within) as playing:
             make = choose(at, playing, asyncio.get_running_loop())
             for number in numbers:
                 at.faults[token] = faults = Faults().at(number, make, match)
