@@ -94,6 +94,9 @@ class _Purse:
         budget = Budget(min(LIMIT, self.left))
         try:
             return program.evaluate(bindings, budget)
+        except (TypeError, AttributeError, LookupError, ValueError) as error:
+            # The program trusts the schema's types; a value that was stored under an older schema may have another.
+            raise CelError("a value is not of the type that the schema declares") from error
         finally:
             self.left -= min(budget.spent, budget.limit)
 
