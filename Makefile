@@ -7,7 +7,8 @@ PYTHON ?= python3
 VENV ?= .venv
 TESTS ?= tests
 ARGS ?=
-WORKERS ?= auto
+# Tests wait more than they work (for servers, Leases, watches), so there are more workers than cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1) + 1)')
 UV ?= uv
 
 BIN := $(VENV)/bin

@@ -46,8 +46,17 @@ def read(body: bytes, content_type: str, kind: str = "") -> Any:
     if media in YAML_TYPES:
         return _yaml(body, kind)
     value = _json(body, kind)
+    _check_depth(value, body, kind)
     _check_floats(value, body, kind)
     return value
+
+
+def _check_depth(value: Any, body: bytes, kind: str) -> None:
+    """What is read must be written again, and the writer takes some 250 levels."""
+    try:
+        orjson.dumps(value)
+    except TypeError as error:
+        raise _unrecognized(f"{_NO_HEAD}exceeded max depth", body, kind) from error
 
 
 def _check_floats(value: Any, body: bytes, kind: str) -> None:

@@ -33,6 +33,22 @@ def whole_numbers(obj: Manifest) -> Manifest:
     return root
 
 
+def alike(one: Manifest, other: Manifest) -> bool:
+    """Are they the same as Go compares values? 1.0 and 1 are not: a whole float becomes an integer only when it is stored."""
+    if one != other:
+        return False
+    pairs: list[tuple[Any, Any]] = [(one, other)]
+    while pairs:
+        left, right = pairs.pop()
+        if isinstance(left, dict):
+            pairs += [(item, right[key]) for key, item in left.items()]
+        elif isinstance(left, list):
+            pairs += zip(left, right, strict=True)
+        elif type(left) is not type(right):
+            return False
+    return True
+
+
 @lru_cache(maxsize=1024)
 def _has_embedded(schema: Schema) -> bool:
     below = [*schema.properties.values(), schema.items, schema.additional]

@@ -277,7 +277,7 @@ class Custom(Strategy):
         new = _with_system_fields(new | {"metadata": dict(new["metadata"])}, old)
         if self._has_status:
             _take(new, old, "status")
-        if _without(new, "metadata") != _without(old, "metadata"):
+        if not customs.alike(_without(new, "metadata"), _without(old, "metadata")):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         return new
 

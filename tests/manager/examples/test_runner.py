@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -167,12 +168,16 @@ def test_an_interrupted_example_is_cleared_up(kubeconfig: str, folder: Folder, n
     """Ctrl-C in the middle of a step: nothing is left behind."""
     place = folder(f"- expect: {{absent: {{apiVersion: v1, kind: Namespace, name: {name}}}, within: 1h}}\n")
     given = [sys.executable, "-m", "manager.cli", "test", str(place), "--kubeconfig", kubeconfig]
-    process = subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
-    assert process.stdout is not None
-    with process.stdout as output:
-        assert any("set up" in line for line in output)
+    # A run of tests in the background may have been told to ignore Ctrl-C, and its children inherit that.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, preexec_fn=heard
+    ) as process:
+        assert process.stdout is not None
+        assert any("set up" in line for line in process.stdout)
         process.send_signal(signal.SIGINT)
-        assert process.wait(90) == 1
+        said, _ = process.communicate(timeout=150)
+        assert process.returncode == 1, said
     assert api.get(ref("v1", "Namespace", name)).status == 404
     assert api.get(ref("copyhold.dev/v1alpha1", "GlobalTenantResource", name)).status == 404
 
