@@ -8,7 +8,6 @@ The child is run again when an exec plugin's credentials near their end and afte
 """
 
 import asyncio
-import contextlib
 import importlib
 import json
 import logging
@@ -27,6 +26,7 @@ import yaml
 
 from apis.problems import Invalid, Problem, Unavailable
 from apis.reasons import Reason
+from manager import child
 from manager.endpoint import Endpoint
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -254,21 +254,18 @@ async def _ask_child(paths: str, context: str | None) -> dict[str, Any]:
     """Run this module as a program. Its stdin and stderr are ours, so that an exec plugin can speak with the user."""
     # -P: the child must not import what happens to lie in the working directory.
     arguments = ("-P", "-c", _CHILD, _ROOT, paths, *(() if context is None else (context,)))
-    child = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
+    process = await child.start(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
     try:
         async with asyncio.timeout(PATIENCE):
-            answer, _ = await child.communicate()
+            answer, _ = await process.communicate()
     except TimeoutError as error:
         raise Unavailable(f"kubeconfig: no credentials after {PATIENCE:g} s; does the exec plugin wait for something?") from error
     finally:
-        if child.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                child.kill()
-            await child.wait()
+        await child.end(process)
     try:
         found: dict[str, Any] = json.loads(answer)
     except json.JSONDecodeError as error:
-        raise Unavailable(f"kubeconfig: the process that reads it ended with code {child.returncode}") from error
+        raise Unavailable(f"kubeconfig: the process that reads it ended with code {process.returncode}") from error
     if "unavailable" in found:
         raise Unavailable(found["unavailable"])
     if "invalid" in found:

@@ -8,7 +8,6 @@ tens of megabytes, so a short-lived child process boils it down to what leads to
 """
 
 import asyncio
-import contextlib
 import sys
 import time
 from collections import OrderedDict
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from apis.problems import Gone, Problem, Unavailable
+from manager import child
 from manager.render import wire
 
 if TYPE_CHECKING:  # the models behind them are nothing that the child process needs
@@ -120,12 +120,12 @@ _NOTHING: Tree = {"kinds": {}, "definitions": {}}
 
 async def boiled(document: bytes, place: str) -> Tree:
     """What `boil` makes of it, made in a child process. Raises Unavailable when that fails."""
-    process = await asyncio.create_subprocess_exec(
+    process = await child.start(
         *(sys.executable, "-s", "-P", "-m", "manager.schemas", place),
+        environment=wire.environment(("orjson",)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env=wire.environment(("orjson",)),
         cwd="/",
     )
     try:
@@ -135,10 +135,7 @@ async def boiled(document: bytes, place: str) -> Tree:
     except (TimeoutError, OSError, orjson.JSONDecodeError) as error:
         raise Unavailable(f"the schemas of {place} cannot be read ({type(error).__name__})") from error
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await asyncio.shield(process.wait())
+        await child.end(process)
     return tree
 
 

@@ -22,6 +22,7 @@ from apis.meta import Manifest
 from apis.problems import Blocked, Invalid, Problem, Unavailable
 from apis.reasons import Reason
 from apis.selector import Requirement, Selector
+from manager import child
 from manager.render import wire
 from manager.render.documents import Document, Job, copied
 from policy.conditions import TOO_MUCH
@@ -50,14 +51,14 @@ class _Worker:
 
     @classmethod
     async def start(cls, limits: wire.Limits) -> "_Worker":
-        process = await asyncio.create_subprocess_exec(
+        process = await child.start(
             sys.executable,
             *("-s", "-P", "-m", "manager.render.worker"),
             *(orjson.dumps(asdict(limits)).decode(), str(os.getpid())),
+            environment=wire.environment(LIBRARIES),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,  # a traceback may quote a value
-            env=wire.environment(LIBRARIES),
             cwd="/",
         )
         worker = cls(process)
@@ -76,10 +77,12 @@ class _Worker:
         """Let it go: it ends when its input does, and is killed when it does not. Safe to call again."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1):
-                await self._process.wait()
-        await self._kill()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await self._process.wait()
+        finally:
+            await self._kill()
 
     async def _bounded(self, work: Any, bound: float) -> Any:
         try:
@@ -113,12 +116,7 @@ class _Worker:
         return orjson.loads(await stdout.readexactly(size))
 
     async def _kill(self) -> None:
-        """End the process and wait for it, also while we are being cancelled."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        await asyncio.shield(self._process.wait())
+        await child.end(self._process)
 
 
 class Renderer:
