@@ -76,6 +76,7 @@ class Group:
     copies: tuple[Query, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    rendered: tuple[Manifest, ...] = ()  # taken as they are: they were rendered, and reviewed, before
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,19 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """When temporary access is given: `phase` is what the parent's status says, `until` its end (RFC 3339; "" for none)."""
+
+    phase: str
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
-    """What one parent wants. `identity` None means the configured default; `resync` is in seconds, 0 means never."""
+    """What one parent wants. `identity` None means the configured default; `resync` is in seconds, 0 means never.
+
+    With a `gate` it wants it only while that is open (`policy.gate`).
+    """
 
     groups: tuple[Group, ...]
     scope: Scope
@@ -110,3 +122,4 @@ class Intent:
     depends_on: tuple[str, ...] = ()
     resync: float = 600.0
     cordoned: bool = False
+    gate: Gate | None = None

@@ -42,8 +42,9 @@ def condition_column(name: str, field: str, type_: str = "Ready") -> Column:
 class Kind:
     """A kind of ours: what the API server is told about it, and how an object of it becomes an Intent.
 
-    `model` describes the top-level fields except apiVersion, kind and metadata. `lower` turns the parsed model and the object's
-    reference into an Intent; a kind without it is no parent. Parents of one `family` are kin (design, section 4).
+    `model` describes the top-level fields except apiVersion, kind and metadata. `lower` turns the parsed model and the object
+    into an Intent; a kind without it is no parent. Parents of one `family` are kin (design, section 4). A `gated` kind gives
+    temporary access: what its objects want depends on their status.
     """
 
     group: str
@@ -55,7 +56,8 @@ class Kind:
     model: type[Model]
     short_names: tuple[str, ...] = ()
     family: str = ""
-    lower: Callable[[Any, Ref], Intent] | None = None
+    lower: Callable[[Any, Manifest], Intent] | None = None
+    gated: bool = False
     columns: tuple[Column, ...] = (AGE,)
     status: bool = True
 
@@ -164,7 +166,7 @@ class Parent:
         """What this parent wants. Raises Invalid (the author must act); pure, so the same object gives the same intent."""
         if self.kind.lower is None:
             raise Invalid(Reason.INVALID, f"{self}: objects of this kind apply nothing, only TenantResources and their like do")
-        return self.kind.lower(self.kind.parse(self.object), self.ref)
+        return self.kind.lower(self.kind.parse(self.object), self.object)
 
 
 def _modules() -> Iterator[Any]:

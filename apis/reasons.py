@@ -48,6 +48,29 @@ class Reason(StrEnum):
     STALE = "Stale"
     VERSION_GONE = "VersionGone"  # managedFields name a version that is not served any more
 
+    # Why a permit has no snapshot yet, or failed before its review.
+    TEMPLATE_RESOLUTION_FAILED = "TemplateResolutionFailed"
+    TEMPLATE_CONTEXT_FAILED = "TemplateContextFailed"
+    TEMPLATE_RENDERING_FAILED = "TemplateRenderingFailed"
+    IMPERSONATION_FAILED = "ImpersonationFailed"  # no account acts for it
+    SECRET_IN_PLAIN_TARGET = "SecretInPlainTarget"  # noqa: S105 - the name of a rule
+    SNAPSHOT_TOO_LARGE = "SnapshotTooLarge"
+    DRY_RUN_FAILED = "ResourceDryRunFailed"
+    REVOCATION_INCOMPLETE = "RevocationIncomplete"  # access is over, and something that gave it is still there
+    REMOVED_BY_MANAGER = "RemovedByManager"  # the account could not take it back any more
+    TRAIL_BROKEN = "TrailBroken"  # what was signed is not what is there: nothing is applied
+
+    # What Events tell of a permit; the exact reason of the transition is their action.
+    CREATED = "Created"
+    REVIEW_NEEDED = "ReviewNeeded"
+    APPROVAL_RECORDED = "ApprovalRecorded"
+    APPROVED = "Approved"
+    DENIED = "Denied"
+    ACTIVATING = "Activating"
+    ACTIVATED = "Activated"
+    RETRYING = "Retrying"
+    EXPIRED = "Expired"
+
     # Conditions of a parent.
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"

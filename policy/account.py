@@ -26,17 +26,21 @@ def account(intent: Intent, namespace: str, accounts: Accounts) -> Identity:
 
     Raises Blocked with the remedy when there is none, or when it is one that is never lent.
     """
-    chosen = intent.identity or (Identity(namespace, "default") if namespace else accounts.default)
+    return lent(intent.identity, namespace, accounts)
+
+
+def lent(named: Identity | None, namespace: str, accounts: Accounts, field: str = "spec.serviceAccount") -> Identity:
+    """The account that was named in `field`, else the default in `namespace`, else the configured one; Blocked as `account`."""
+    chosen = named or (Identity(namespace, "default") if namespace else accounts.default)
     if chosen is None:
         message = (
-            "no account acts for this parent: set spec.serviceAccount, "
-            "or start the manager with --default-service-account NAMESPACE/NAME"
+            f"no account acts for this parent: set {field}, or start the manager with --default-service-account NAMESPACE/NAME"
         )
         raise Blocked(Reason.ACCOUNT_MISSING, message)
-    lent = chosen in accounts.allowed or chosen == accounts.default
-    if chosen.namespace in accounts.guarded and not lent:
+    allowed = chosen in accounts.allowed or chosen == accounts.default
+    if chosen.namespace in accounts.guarded and not allowed:
         message = (
-            f"ServiceAccount {chosen.namespace}/{chosen.name} is never lent: name another in spec.serviceAccount, "
+            f"ServiceAccount {chosen.namespace}/{chosen.name} is never lent: name another in {field}, "
             "or start the manager with --allow-service-account NAMESPACE/NAME"
         )
         raise Blocked(Reason.ACCOUNT_REFUSED, message)

@@ -49,11 +49,17 @@ FOREIGN = "it exists and was not created for this parent: delete it, or set poli
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who decides: the parent's field manager, its UID, and the account ("namespace/name") that acts for it."""
+    """Who decides: the parent's field manager, its UID, and the account ("namespace/name") that acts for it.
+
+    What a `temporary` parent created is removed at its end, whoever has joined it meanwhile. `itself`: the manager acts with its
+    own rights, which it does only to take back what it gave when the account cannot any more.
+    """
 
     manager: str
     parent: str
     account: str
+    temporary: bool = False
+    itself: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +173,7 @@ def _let_go(item: Item, owner: Owner) -> Decision:
     created = _created(item, owner)
     if record is not None and record.policy.deletion == Deletion.ORPHAN:
         return Decision(item, Verb.ORPHAN, Reason.NOT_WANTED, created=created)
-    if created and item.held:
+    if created and item.held and not owner.temporary:
         return Decision(item, Verb.RELEASE, Reason.HELD_BY_ANOTHER, created=created)
     if created:
         return Decision(item, Verb.REMOVE, Reason.NOT_WANTED, created=True)

@@ -31,6 +31,8 @@ class Place:
     account: str
     policy: Policy
     source: str  # "resources[0] (quota) targets[1]"
+    until: str = ""  # the end of temporary access
+    trusted: bool = False  # it was placed, and reviewed, before: a namespaced parent may have had more than its own namespace
 
 
 def check_document(manifest: Manifest, source: str) -> Ref:
@@ -50,6 +52,9 @@ def check_document(manifest: Manifest, source: str) -> Ref:
     for field in ("labels", "annotations"):
         if not isinstance(metadata.get(field) or {}, dict):
             raise Invalid(Reason.INVALID, f"{what}: metadata.{field} is not a map")
+    for field in ("data", "stringData"):
+        if manifest["kind"] == "Secret" and not isinstance(manifest.get(field) or {}, dict):
+            raise Invalid(Reason.INVALID, f"{what}: {field} is not a map")
     if not metadata.get("name"):
         raise Invalid(Reason.INVALID, f"{what}: metadata.name is missing")
     return Ref.of(manifest)
@@ -74,14 +79,15 @@ def place(ref: Ref, manifest: Manifest, served: Served, where: Place) -> Desired
         tenant=where.unit.tenant,
         policy=where.policy,
         manifest=clean,
-        digest=digest_of([clean, where.policy.protect, where.account]),
+        digest=digest_of([clean, where.policy.protect, where.account, *([where.until] if where.until else [])]),
         sources=(where.source,),
+        until=where.until,
     )
 
 
 def _namespace(ref: Ref, served: Served, where: Place, what: str) -> str:
     if not served.namespaced:
-        if where.namespaced_parent:
+        if where.namespaced_parent and not where.trusted:
             message = (
                 f"{what}: cluster-scoped kind {ref.api_version}/{ref.kind} is not allowed in a TenantResource: "
                 "ask for it in a GlobalTenantResource"

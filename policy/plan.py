@@ -10,15 +10,17 @@ from apis.record import SHARED
 from policy.decide import PRUNES, Decision, Owner, Verb
 from policy.target import Desired, digest_of, merged
 
+RBAC = "rbac.authorization.k8s.io"
+
 # What others stand on comes first; within a rank the order does not matter.
 RANKS: dict[tuple[str, str], int] = {
     ("", "Namespace"): 0,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): 1,
     ("", "ServiceAccount"): 2,
-    ("rbac.authorization.k8s.io", "ClusterRole"): 3,
-    ("rbac.authorization.k8s.io", "Role"): 3,
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): 4,
-    ("rbac.authorization.k8s.io", "RoleBinding"): 4,
+    (RBAC, "ClusterRole"): 3,
+    (RBAC, "Role"): 3,
+    (RBAC, "ClusterRoleBinding"): 4,
+    (RBAC, "RoleBinding"): 4,
     ("", "ConfigMap"): 5,
     ("", "Secret"): 5,
     ("", "ResourceQuota"): 5,
@@ -51,17 +53,23 @@ class Plan:
         return tuple(decision for decision in self.decisions if decision.writes)
 
 
-def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
-    """Apply in the order of ranks, then take back in the reverse order; equal ranks by identity, so that two runs are alike."""
-    return tuple(sorted(decisions, key=_position))
+def ordered(decisions: Iterable[Decision], *, temporary: bool = False) -> tuple[Decision, ...]:
+    """Apply in the order of ranks, then take back in the reverse order; equal ranks by identity, so that two runs are alike.
+
+    `temporary` access: rights are given last, and taken back first and all at once, so that no removal waits for another.
+    """
+    if temporary:
+        return tuple(sorted(decisions, key=lambda each: (_temporary_step(each), each.key.group != RBAC, each.key)))
+    return tuple(sorted(decisions, key=lambda each: (_step(each), each.key)))
 
 
-def steps(decisions: Sequence[Decision]) -> list[list[Decision]]:
+def steps(decisions: Sequence[Decision], *, temporary: bool = False) -> list[list[Decision]]:
     """The same decisions in groups that may run side by side: one group per rank and direction."""
+    step = _temporary_step if temporary else _step
     groups: dict[int, list[Decision]] = {}
     for decision in decisions:
-        groups.setdefault(_step(decision), []).append(decision)
-    return [groups[step] for step in sorted(groups)]
+        groups.setdefault(step(decision), []).append(decision)
+    return [groups[number] for number in sorted(groups)]
 
 
 def _step(decision: Decision) -> int:
@@ -69,8 +77,11 @@ def _step(decision: Decision) -> int:
     return 2 * LAST - place + 1 if decision.verb in PRUNES else place
 
 
-def _position(decision: Decision) -> tuple[int, Key]:
-    return _step(decision), decision.key
+def _temporary_step(decision: Decision) -> int:
+    place = rank(decision.key)
+    if decision.verb in PRUNES:
+        return -1
+    return LAST + place if decision.key.group == RBAC else place
 
 
 def held_back(decisions: Iterable[Decision], message: str) -> tuple[Decision, ...]:

@@ -56,6 +56,7 @@ class Desired:
     manifest: Manifest  # normalised, without marks
     digest: str  # over the manifest and the marks that depend on policy and account
     sources: tuple[str, ...]  # where it was rendered, for messages: "resources[0] (quota) targets[1]"
+    until: str = ""  # the end of temporary access, as the target says it
 
     @property
     def key(self) -> Key:
@@ -107,6 +108,8 @@ def marks(desired: Desired, parent: str, account: str, *, created: bool) -> tupl
     """The labels and annotations of a target under the parent with this UID, acting as `account` ("namespace/name")."""
     labels = {MANAGED: "true", f"{PARENT_PREFIX}{parent}": "created" if created else "adopted"}
     annotations = {f"{ACCOUNT_PREFIX}{parent}": f"system:serviceaccount:{account.replace('/', ':')}"}
+    if desired.until:
+        annotations[f"{ACTIVE_UNTIL_PREFIX}{parent}"] = desired.until
     if desired.policy.protect:
         labels[PROTECTED] = "true"
         annotations[f"{TARGET_PREFIX}{parent}"] = itself(desired.ref)

@@ -24,3 +24,26 @@ def checked(text: str) -> str:
     """The text as it is, when it is a Go duration. Raises ValueError as `seconds` does."""
     seconds(text)
     return text
+
+
+LONG_PATTERN = r"^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+)$"
+"""A Go duration that also knows days (24 hours) and weeks."""
+
+_LONG_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w)")
+_LONG_SECONDS = _SECONDS | {"d": 86400.0, "w": 604800.0}
+
+
+def extended(text: str) -> float:
+    """The length in seconds of a Go duration that may also have days and weeks (`30d`, `1w12h`). Raises ValueError."""
+    if not re.fullmatch(LONG_PATTERN, text):
+        raise ValueError("must be a duration such as 30m, 8h, 30d or 2w")
+    length = sum(float(number) * _LONG_SECONDS[unit] for number, unit in _LONG_PART.findall(text))
+    if length > _LONGEST:
+        raise ValueError("must be shorter than 292 years: omit the field for no end")
+    return length
+
+
+def long_checked(text: str) -> str:
+    """The text as it is, when it is such a duration. Raises ValueError as `extended` does."""
+    extended(text)
+    return text

@@ -8,7 +8,7 @@ from apis.copyhold.labels import LabelSelector, lowered
 from apis.copyhold.status import GlobalResourceStatus
 from apis.intent import Identity, Intent, Scope, ScopeKind
 from apis.kind import Kind
-from apis.meta import GROUP, Ref
+from apis.meta import GROUP, Manifest
 from apis.rule import Rule, Ruled
 
 _WITH_TENANTS = (ScopeKind.NAMESPACE, ScopeKind.TENANT)
@@ -74,7 +74,7 @@ class GlobalTenantResource(Ruled):
     """What the manager did, and how it stands."""
 
 
-def lower(resource: GlobalTenantResource, _: Ref) -> Intent:
+def lower(resource: GlobalTenantResource, _: Manifest) -> Intent:
     """No selector of tenants means every tenant (None)."""
     spec = resource.spec
     account = spec.service_account

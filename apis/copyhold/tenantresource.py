@@ -5,7 +5,7 @@ from apis.copyhold.common import COLUMNS, FAMILY, CommonSpec, ObjectName
 from apis.copyhold.status import ResourceStatus
 from apis.intent import Identity, Intent, Scope, ScopeKind
 from apis.kind import Kind
-from apis.meta import GROUP, Ref
+from apis.meta import GROUP, Manifest
 from apis.rule import Ruled
 
 
@@ -32,11 +32,11 @@ class TenantResource(Ruled):
     """What the manager did, and how it stands."""
 
 
-def lower(resource: TenantResource, ref: Ref) -> Intent:
+def lower(resource: TenantResource, manifest: Manifest) -> Intent:
     """Its scope is always Namespace, at home in its own namespace; so is its account."""
-    account = resource.spec.service_account
-    identity = None if account is None else Identity(ref.namespace, account.name)
-    return resource.spec.lowered(Scope(ScopeKind.NAMESPACE, home=ref.namespace), identity)
+    account, home = resource.spec.service_account, manifest["metadata"].get("namespace") or ""
+    identity = None if account is None else Identity(home, account.name)
+    return resource.spec.lowered(Scope(ScopeKind.NAMESPACE, home=home), identity)
 
 
 KIND = Kind(

@@ -1,0 +1,1 @@
+"""The life of a permit: phases, approvals, grants, trail. Pure."""
