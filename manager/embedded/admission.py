@@ -1,8 +1,9 @@
-"""What stands between a valid object and the store: the life of its namespace, and policies.
+"""What stands between an object and the store: the life of its namespace, webhooks and policies.
 
 | Step | Refuses |
 | --- | --- |
 | `arrive` | creations in an absent (404) or terminating (403) namespace |
+| `shape` | what a mutating webhook denies; it may change the object |
 | `leave` | the deletion of the namespaces that the cluster needs |
 | `guard` | before it is checked: what gives away rights that the writer does not have |
 | `judge` | what a ValidatingAdmissionPolicy denies |
@@ -42,6 +43,13 @@ class Judge(Protocol):
         """Judge."""
 
 
+class Shaper(Protocol):
+    """Something that may change what is about to be written; the answer is the object, and warnings for the client."""
+
+    def __call__(self, attempt: Attempt) -> tuple[Manifest, list[str]]:
+        """Change, or refuse by a StatusError."""
+
+
 @dataclass(frozen=True, slots=True)
 class Admission:
     """All that is asked before a write."""
@@ -49,6 +57,7 @@ class Admission:
     store: Store
     guards: tuple[Judge, ...] = ()
     judges: tuple[Judge, ...] = ()
+    shaper: Shaper | None = None
 
     def arrive(self, target: Target) -> None:
         """Refuse a creation in a namespace that is not there or goes away."""
@@ -66,6 +75,13 @@ class Admission:
         """Refuse the deletion of a namespace without which nothing works."""
         if target.key.resource == "namespaces" and target.name in IMMORTAL:
             raise forbidden(target.about, "this namespace may not be deleted")
+
+    def shape(self, attempt: Attempt, new: Manifest) -> tuple[Manifest, tuple[str, ...]]:
+        """The new object as it shall be, and warnings. Raises what the shaper raises."""
+        if self.shaper is None:
+            return new, ()
+        made, warnings = self.shaper(attempt)
+        return made, tuple(warnings)
 
     def guard(self, attempt: Attempt) -> None:
         """Ask all guards. Raises what they raise."""

@@ -56,6 +56,13 @@ def assemble(store: Store, *, users: Mapping[str, User], key: bytes, clock: Call
     def call(attempt: Attempt) -> list[str]:
         return webhooks.admit(_request(attempt, registry)) if webhooks.present else []
 
+    def shape(attempt: Attempt) -> tuple[Manifest, list[str]]:
+        new = attempt.new or {}
+        if not webhooks.present or attempt.target.subresource in _OF_SUBRESOURCES:
+            return new, []
+        made, warnings = webhooks.mutate(_request(attempt, registry))
+        return made or new, warnings
+
     return ApiServer(
         store=store,
         registry=registry,
@@ -63,7 +70,7 @@ def assemble(store: Store, *, users: Mapping[str, User], key: bytes, clock: Call
         authenticator=authenticator,
         authorizer=authorizer,
         reviews=Reviews(authorizer, authenticator, tokens, store, clock),
-        admission=Admission(store, guards=(escalate,), judges=(may_create, judge, call)),
+        admission=Admission(store, guards=(escalate,), judges=(may_create, judge, call), shaper=shape),
         strategy=_Strategies(registry).of,
         clock=clock,
         webhooks=webhooks,

@@ -294,12 +294,13 @@ def _program(text: str, variables: Mapping[str, Type]) -> tuple[cel.Program | No
 
 
 def _defaults(raw: _Raw, path: str) -> Iterator[Cause]:
-    """Defaults have to fit the schema that they stand in."""
+    """Defaults have to fit the schema that they stand in, and its rules."""
     if raw.get("default") is not None:
         schema, place = read(raw), child(path, "default")
         if isinstance(raw["default"], dict) and prune(schema, raw["default"])[1]:
             yield invalid(place, raw["default"], "must not have unknown fields")
-        yield from constraints.check(schema, raw["default"], base=place)
+        unfit = constraints.check(schema, raw["default"], base=place)
+        yield from unfit or rules.broken_by_default(schema, raw["default"], place)
     if isinstance(raw.get("items"), Mapping):
         yield from _defaults(raw["items"], child(path, "items"))
     for name, each in (raw.get("properties") or {}).items():

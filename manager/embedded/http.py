@@ -15,12 +15,11 @@ import ssl
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from email.utils import formatdate
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import unquote
-
-import httptools
 
 from manager.embedded.body import LIMIT
 from manager.embedded.journal import Journal
@@ -30,11 +29,9 @@ from manager.embedded.status import StatusError, internal
 from manager.embedded.store import Change, Store
 from manager.embedded.watching import Watch
 from manager.embedded.webhooks import Unanswered, answered, ask
+from manager.receiving import PROCEED, REFUSAL, Received, Receiver
 
 HOST: Final = "127.0.0.1"
-LONGEST_HEADERS = 1 << 20
-"""Bytes of the first line and the headers together."""
-
 EARLY = 100
 """Requests that a client may send before it has read an answer. Reading goes on meanwhile, or its end would not be noticed."""
 
@@ -164,12 +161,11 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, face: Face) -> None:
         self._face = face
-        self._parser = httptools.HttpRequestParser(self)
+        self._receiver = Receiver(self._whole, lambda: self._transport.write(PROCEED), longest=LIMIT)
         self._waiting: deque[tuple[Request, bool]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
-        self._begin()
 
     # asyncio.Protocol
 
@@ -190,12 +186,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on."""
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._refuse()  # nothing is upgraded here
-        except httptools.HttpParserError:
-            self._refuse()
+        if not self._receiver.feed(data):
+            self._transport.write(REFUSAL)
+            self._transport.close()
 
     def pause_writing(self) -> None:
         """The client reads too slowly."""
@@ -213,63 +206,22 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         return self._task
 
-    # The parser's callbacks.
+    # Parts.
 
-    def on_message_begin(self) -> None:
-        """Start anew."""
-        self._begin()
-
-    def on_url(self, url: bytes) -> None:
-        """A piece of the first line."""
-        self._url += url
-        self._count(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
-        self._headers.append((name.decode("latin-1"), value.decode("latin-1")))
-        self._count(len(name) + len(value))
-
-    def on_headers_complete(self) -> None:
-        """The body follows."""
-        if any(name.lower() == "expect" and value.lower() == "100-continue" for name, value in self._headers):
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-    def on_body(self, piece: bytes) -> None:
-        """A piece of the body. One byte too many is enough to know that it is too large."""
-        if len(self._body) <= LIMIT:
-            self._body += piece[: LIMIT + 1 - len(self._body)]
-
-    def on_message_complete(self) -> None:
+    def _whole(self, received: Received) -> None:
         """A request is whole."""
-        path, _, query = self._url.partition(b"?")
+        path, _, query = received.target.partition(b"?")
         request = Request(
-            method=self._parser.get_method().decode("latin-1"),
+            method=received.method,
             path=unquote(path.decode("latin-1")),
             query=query.decode("latin-1"),
-            headers=tuple(self._headers),
-            body=bytes(self._body),
+            headers=received.headers,
+            body=received.body,
         )
-        self._waiting.append((request, self._parser.should_keep_alive()))
+        self._waiting.append((request, received.keep))
         self._next()
         if len(self._waiting) > EARLY:
             self._transport.abort()
-
-    # Parts.
-
-    def _begin(self) -> None:
-        self._url = b""
-        self._headers: list[tuple[str, str]] = []
-        self._body = bytearray()
-        self._size = 0
-
-    def _count(self, size: int) -> None:
-        self._size += size
-        if self._size > LONGEST_HEADERS:
-            raise httptools.HttpParserError("headers too long")
-
-    def _refuse(self) -> None:
-        self._transport.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-        self._transport.close()
 
     def _next(self) -> None:
         """Answer what waits, as long as that can be done at once."""
@@ -333,7 +285,7 @@ class Connection(asyncio.Protocol):
 
     def _write(self, request: Request, answer: Response, *, keep: bool) -> None:
         body = answer.body
-        head = [_LINES[answer.status], b"Content-Type: %s\r\n" % answer.content_type.encode(), _CACHE]
+        head = [_LINES[answer.status], b"Content-Type: %s\r\n" % answer.content_type.encode(), _CACHE, self._date()]
         if len(body) > COMPRESSED_FROM and "gzip" in request.header("accept-encoding"):
             body = gzip.compress(body, compresslevel=1)
             head.append(b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n")
@@ -346,14 +298,17 @@ class Connection(asyncio.Protocol):
         if not keep:
             self._transport.close()
 
+    def _date(self) -> bytes:
+        return _date(int(self._face.server.clock().timestamp()))
+
     async def _stream(self, watch: Watch, fault: Fault) -> None:
         wake = asyncio.Event()
         watch.wake = wake.set
         commits = self._face.commits
         commits.listeners.add(wake.set)
         try:
-            head = b"".join([_LINES[200], b"Content-Type: application/json\r\n", _CACHE, b"Transfer-Encoding: chunked\r\n\r\n"])
-            self._transport.write(head)
+            kind, length = b"Content-Type: application/json\r\n", b"Transfer-Encoding: chunked\r\n\r\n"
+            self._transport.write(b"".join([_LINES[200], kind, _CACHE, self._date(), length]))
             await self._lines(watch, fault, wake)
             self._transport.write(b"0\r\n\r\n")
         finally:
@@ -385,6 +340,12 @@ class Connection(asyncio.Protocol):
 
 _CACHE = b"Cache-Control: no-cache, private\r\n"
 _LINES = {status.value: b"HTTP/1.1 %d %s\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus}
+
+
+@lru_cache(maxsize=8)
+def _date(second: int) -> bytes:
+    """The header that tells the time of the server (RFC 9110, 6.6.1)."""
+    return f"Date: {formatdate(second, usegmt=True)}\r\n".encode()
 
 
 def _quoted(text: str) -> bytes:

@@ -148,6 +148,12 @@ def broken(schema: Schema, obj: Manifest, old: Manifest | None, root: Correlatio
     return [] if node is None else _broken(_Site(node, obj, old, "", _Known(root), _Purse()))
 
 
+def broken_by_default(schema: Schema, default: Any, path: str) -> list[Cause]:
+    """The rules of a field that its default breaks, as it is written: the defaults of fields below are not filled in before."""
+    node = _compile(schema, schema, resource=False)
+    return [] if node is None else _broken(_Site(node, default, None, path, _Known(), _Purse()))
+
+
 @lru_cache(maxsize=256)
 def _compiled(schema: Schema) -> _Node | None:
     return _compile(schema, schema, resource=True)

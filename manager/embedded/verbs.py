@@ -42,6 +42,7 @@ from manager.embedded.lifecycle import (
 )
 from manager.embedded.notices import notices
 from manager.embedded.presenting import in_version
+from manager.embedded.rounds import NAMES
 from manager.embedded.served import Served
 from manager.embedded.status import (
     Cause,
@@ -98,6 +99,8 @@ class Verbs:
         now = self.clock()
         strategy = self.strategy(target.served)
         self.admission.arrive(target)
+        new, told = self._shaped(CREATE, target, options, new, None)
+        target = target if target.name else target.named(new["metadata"].get("name") or "")
         if not target.name and new["metadata"].get("generateName"):
             target = target.named(self._generated(target, new["metadata"]["generateName"]))
         self.admission.guard(_attempt(CREATE, target, options, new, None))
@@ -108,15 +111,20 @@ class Verbs:
         if self.store.get(target.key) is not None:
             raise already_exists(target.about)
         said = self._judge(CREATE, target, options, new, None)
-        warnings = (*warnings, *notices(target.served, new), *strategy.warnings(new), *said)
+        warnings = (*warnings, *told, *notices(target.served, new), *strategy.warnings(new), *said)
         if options.dry_run:
             return Done(new, created=True, warnings=warnings)
         return self._put(target, new, created=True, warnings=warnings)
 
     def _generated(self, target: Target, prefix: str) -> str:
+        known = NAMES.get()
+        names = {} if known is None else known
+        key = f"{target.key.resource}/{target.namespace}/{prefix}"
         while True:
-            name = prefix[:58] + "".join(random.choices(SUFFIX, k=5))  # noqa: S311 - a name, no secret
+            made = prefix[:58] + "".join(random.choices(SUFFIX, k=5))  # noqa: S311 - a name, no secret
+            name = names.pop(key, made)
             if self.store.get(target.named(name).key) is None:
+                names[key] = name
                 return name
 
     # Updating.
@@ -220,6 +228,7 @@ class Verbs:
 
     def _update(self, target: Target, new: Manifest, live: Manifest, options: Options, warnings: tuple[str, ...]) -> Done:
         strategy = self.strategy(target.served)
+        new, shaped = self._shaped(UPDATE, target, options, new, live)
         self._same_version(target, new, live, strategy)
         new = carried(new, live)
         self.admission.guard(_attempt(UPDATE, target, options, new, live))
@@ -235,7 +244,7 @@ class Verbs:
             _check(strategy.validate_update(new, live), target)
         said = self._judge(UPDATE, target, options, new, live)
         told = [] if target.subresource else [*notices(target.served, new, live), *strategy.warnings(new, live)]
-        warnings = (*warnings, *told, *said)
+        warnings = (*warnings, *shaped, *told, *said)
         stored = self.store.get(target.key)
         new = keep_times(new, live)
         if same(new, live):
@@ -340,6 +349,13 @@ class Verbs:
             subresource=target.subresource,
             reset=_reset(self.strategy(target.served), target.subresource),
         )
+
+    def _shaped(
+        self, operation: str, target: Target, options: Options, new: Manifest, old: Manifest | None
+    ) -> tuple[Manifest, tuple[str, ...]]:
+        """The object as mutating webhooks want it, with defaults; whose the fields are is not looked at again."""
+        made, warnings = self.admission.shape(_attempt(operation, target, options, new, old), new)
+        return (new if made is new else self._default(target.served, made)), warnings
 
     def _judge(
         self, operation: str, target: Target, options: Options, new: Manifest | None, old: Manifest | None

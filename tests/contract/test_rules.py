@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from manager.embedded import definitions, rules, structural
 from manager.embedded.correlation import Correlation
 from manager.embedded.status import Cause
@@ -229,6 +231,27 @@ def test_a_rule_that_cannot_be_right_is_refused_in_the_same_words(api: Api) -> N
     judged = said(ours(definitions.validate_crd(definitions.default_crd(mistaken), None)))
     assert len(theirs) == len(table)
     assert judged == theirs
+
+
+DEFAULTS = [
+    pytest.param({}, "!self.on", 422, id="a field that would get its default"),
+    pytest.param({}, "!has(self.on) || !self.on", 201, id="asked for first"),
+    pytest.param({"on": True}, "!self.on", 422, id="broken"),
+    pytest.param({"on": False}, "!self.on", 201, id="kept"),
+    pytest.param({"on": "yes"}, "!self.on", 422, id="no value of the type"),
+]
+
+
+@pytest.mark.parametrize(("default", "rule", "status"), DEFAULTS)
+def test_a_default_is_held_against_the_rules_as_it_is_written(api: Api, default: Manifest, rule: str, status: int) -> None:
+    """What it leaves out is not filled in before."""
+    inner = {"type": "object", "properties": {"on": {"type": "boolean", "default": False}}, "default": default}
+    checked = definition("defaults.example.com", [])
+    schema = checked["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"] = {"inner": inner | {"x-kubernetes-validations": [{"rule": rule}]}}
+    reply = api.create(checked, dryRun="All").expect(status)
+    judged = definitions.validate_crd(definitions.default_crd(checked), None)
+    assert reply.causes == ours(judged)
 
 
 def test_a_rule_about_declared_fields_is_judged_alike(api: Api) -> None:

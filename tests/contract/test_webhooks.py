@@ -121,6 +121,34 @@ def test_an_answer_of_a_webhook_means_the_same(api: Api, namespace: str, outside
     assert asked["object"]["metadata"]["labels"] == {ROW: mark}
 
 
+def test_a_name_that_the_server_makes_up_is_the_one_that_a_webhook_saw(api: Api, namespace: str, outside: Outside) -> None:
+    """However often the request is handled."""
+    mark = fresh("hook")
+    outside.rows[mark] = saying(allowed=True)
+    configuration = ref("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", mark)
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"], "scope": "*"}
+    webhook = {
+        "name": f"{mark}.tests.example",
+        "clientConfig": {"url": f"https://127.0.0.1:{outside.port}/{mark}", "caBundle": outside.bundle},
+        "rules": [rule],
+        "objectSelector": {"matchLabels": {ROW: mark}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    metadata = {"generateName": "thing-", "namespace": namespace, "labels": {ROW: mark}}
+    thing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    api.create(configuration | {"webhooks": [webhook]}).expect(201)
+    try:
+
+        def told() -> bool:
+            made = api.create(thing).expect(201).body["metadata"]["name"]
+            return mark in outside.seen and bool(outside.seen[mark]["request"]["object"]["metadata"]["name"] == made)
+
+        eventually(told, 10)
+    finally:
+        api.delete(configuration).expect(200)
+
+
 def _said(status: int, body: Manifest, warning: str) -> Manifest:
     if status < 400:
         return {"allowed": True, "warnings": warning.count("299 - ")}

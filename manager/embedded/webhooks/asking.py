@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from apis.problems import Problem
 from manager.embedded.causes import quote
+from manager.embedded.rounds import NAMES
 from manager.embedded.status import StatusError
 from manager.embedded.webhooks.hook import Hook
 from manager.embedded.webhooks.review import Call, Outcome, read
@@ -28,14 +29,16 @@ Ask = Callable[[Call], Awaitable[Outcome]]
 async def answered(handle: Callable[[], T], ask: Ask) -> T:
     """Call `handle` until it needs no further answer of a webhook. Raises what it raises, and 504 after too many rounds."""
     outcomes: dict[str, Outcome] = {}
+    names: dict[str, str] = {}
     for _ in range(ROUNDS):
-        mark = OUTCOMES.set(outcomes)
+        mark, other = OUTCOMES.set(outcomes), NAMES.set(names)
         try:
             return handle()
         except Unanswered as error:
             calls = error.calls
         finally:
             OUTCOMES.reset(mark)
+            NAMES.reset(other)
         found = await asyncio.gather(*map(ask, calls))
         outcomes |= {call.digest: outcome for call, outcome in zip(calls, found, strict=True)}
     raise StatusError(504, "Timeout", "Timeout: request did not complete within requested timeout - context deadline exceeded")
@@ -69,7 +72,7 @@ async def ask(call: Call) -> Outcome:
         await client.close(grace=0)
     if status != OK:
         return Outcome({}, f"failed to call webhook: the server answered {status}")
-    return read(body, uid)
+    return read(body, uid, mutating=hook.mutating)
 
 
 def _endpoint(hook: Hook) -> Endpoint:

@@ -1,4 +1,4 @@
-"""One webhook of a ValidatingWebhookConfiguration: where it listens, and which requests it is about."""
+"""One webhook of a configuration: where it listens, and which requests it is about."""
 
 from base64 import b64decode
 from collections.abc import Mapping
@@ -28,11 +28,13 @@ class Hook:
     lenient: bool  # failurePolicy Ignore
     dry_runs: bool  # it has no side effects on a dry run
     versions: tuple[str, ...]
+    mutating: bool  # it may answer a patch
+    again: bool  # reinvocationPolicy IfNeeded: asked once more when others changed the object after it
     constraints: Constraints
     conditions: tuple[Expression, ...]
 
     @classmethod
-    def of(cls, manifest: Manifest, configuration: str) -> "Hook":
+    def of(cls, manifest: Manifest, configuration: str, *, mutating: bool = False) -> "Hook":
         """Read one of `webhooks`."""
         client = manifest.get("clientConfig") or {}
         rules = [{"scope": "*", **rule} for rule in manifest.get("rules") or ()]
@@ -45,6 +47,8 @@ class Hook:
             lenient=manifest.get("failurePolicy") == "Ignore",
             dry_runs=manifest.get("sideEffects") in ("None", "NoneOnDryRun"),
             versions=tuple(manifest.get("admissionReviewVersions") or ()),
+            mutating=mutating,
+            again=manifest.get("reinvocationPolicy") == "IfNeeded",
             constraints=Constraints.of({**manifest, "resourceRules": rules}),
             conditions=tuple(
                 compiled(each["expression"].strip(), declared(params=False, authorizer=True), (BOOL,))

@@ -1,6 +1,7 @@
 """What a webhook is asked, and what its answer means."""
 
 import hashlib
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import orjson
 
 from apis.meta import Manifest
+from manager.embedded import patch
 from manager.embedded.causes import quote
 from manager.embedded.policies.matching import Matched
 from manager.embedded.policies.request import AdmissionRequest
@@ -61,7 +63,7 @@ def _settled(manifest: Manifest | None) -> Manifest | None:
     return {**manifest, "metadata": metadata}
 
 
-def read(body: bytes, uid: str) -> Outcome:
+def read(body: bytes, uid: str, *, mutating: bool = False) -> Outcome:
     """The outcome of an answered call."""
     try:
         review = orjson.loads(body)
@@ -76,10 +78,34 @@ def read(body: bytes, uid: str) -> Outcome:
     wanted, given = _kind(API_VERSION, KIND), _kind(review.get("apiVersion") or "", review.get("kind") or "")
     if given != wanted:
         return Outcome({}, f"received invalid webhook response: expected webhook response of {wanted}, got {given}")
-    for field in ("patch", "patchType"):
-        if response.get(field):
-            return Outcome({}, f"received invalid webhook response: validating webhook may not return response.{field}")
-    return Outcome(response)
+    wrong = _wrong_patch(response, mutating=mutating)
+    return Outcome({}, f"received invalid webhook response: {wrong}") if wrong else Outcome(response)
+
+
+def _wrong_patch(response: Manifest, *, mutating: bool) -> str:
+    """What is wrong with the patch of a response, or with there being one."""
+    given = [field for field in ("patch", "patchType") if response.get(field)]
+    if not mutating:
+        return f"validating webhook may not return response.{given[0]}" if given else ""
+    if len(given) == 1:
+        missing = "patchType" if given == ["patch"] else "patch"
+        return f"webhook returned response.{given[0]} but not response.{missing}"
+    if given and response["patchType"] != "JSONPatch":
+        return f"webhook returned invalid response.patchType of {quote(str(response['patchType']))}"
+    return ""
+
+
+def changed(outcome: Outcome, shown: Manifest) -> Manifest:
+    """The object that a webhook was shown, with its patch. Raises StatusError when that does not apply."""
+    if not outcome.response.get("patch"):
+        return shown
+    try:
+        made = patch.json_patch(shown, orjson.loads(b64decode(outcome.response["patch"])))
+    except (ValueError, StatusError) as error:
+        raise StatusError(500, "InternalError", f"Internal error occurred: {error}", Named("", "")) from error
+    if not isinstance(made, dict) or not isinstance(made.get("metadata"), dict):
+        raise StatusError(500, "InternalError", "Internal error occurred: the patch of a webhook left no object", Named("", ""))
+    return made
 
 
 def judge(hook: Hook, outcome: Outcome) -> list[str]:

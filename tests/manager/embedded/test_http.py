@@ -8,6 +8,7 @@ import ssl
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +181,12 @@ async def test_a_watch_on_a_cluster_with_data_sees_what_controllers_do(tmp_path:
                 break
             else:
                 pytest.fail("the account was never told")
+
+
+async def test_answers_tell_the_time_of_the_cluster() -> None:
+    """Whoever lives by the server's clock reads it there: a refusal and a watch say it too, and not the host's time."""
+    moment = datetime(2031, 5, 4, 3, 2, 1, 999_999, UTC)
+    async with Embedded(clock=lambda: moment) as cluster, client(cluster) as http:
+        answers = [await http.get("/version"), await http.get("/none")]
+        answers.append(await http.get(CONFIG_MAPS, params={"watch": "1", "timeoutSeconds": "1"}))
+        assert [answer.headers.get_list("Date") for answer in answers] == [["Sun, 04 May 2031 03:02:01 GMT"]] * 3
