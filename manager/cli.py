@@ -22,6 +22,7 @@ from rich.text import Text
 from apis.crd import crd
 from apis.intent import Identity
 from apis.kind import kinds, parents
+from apis.problems import Invalid
 from manager.console import (
     Commands,
     Progress,
@@ -40,6 +41,7 @@ from manager.console import (
     say,
     yes_option,
 )
+from manager.permits.commands import permit
 
 # What a command needs beyond this is imported by it: `copyhold crds` shall not load an HTTP client.
 if TYPE_CHECKING:
@@ -234,6 +236,9 @@ def release(kind: str, name: str, namespace: str, force: bool, kubeconfig: str |
 @click.option("--keep", "mode", flag_value="keep", help="Leave every target as it is, without our marks. No manager may run.")
 @click.option("--remove", "mode", flag_value="remove", help="Let the running manager take every target back.")
 @click.option("--crds", is_flag=True, help="Delete the CustomResourceDefinitions too, and with them all Tenants.")
+@click.option(
+    "--stop", "deployment", metavar="NAME", help="With --keep: first scale this Deployment of the manager's namespace to zero."
+)
 @click.option("--force", is_flag=True, help="With --keep: go on although a manager seems to run.")
 @click.option(
     "--timeout",
@@ -241,7 +246,7 @@ def release(kind: str, name: str, namespace: str, force: bool, kubeconfig: str |
     default=600,
     show_default=True,
     metavar="SECONDS",
-    help="With --remove: how long to wait for the manager.",
+    help="How long to wait for the manager: with --remove for its work, with --stop for its end.",
 )
 @namespace_option
 @kubeconfig_option
@@ -251,6 +256,7 @@ def release(kind: str, name: str, namespace: str, force: bool, kubeconfig: str |
 def uninstall(
     mode: str | None,
     crds: bool,
+    deployment: str | None,
     force: bool,
     timeout: float,
     namespace: str,
@@ -271,9 +277,16 @@ def uninstall(
 
     if mode is None:
         raise click.UsageError("say what becomes of the targets: --keep or --remove")
+    if deployment is not None and mode != "keep":
+        raise click.UsageError("--stop belongs to --keep: with --remove the manager has to run")
 
     async def work() -> int:
         async with connected(kubeconfig, context) as cluster:
+            if deployment is not None:
+                if not confirmed(f"This will scale Deployment {namespace}/{deployment} to zero. Go on?", yes=yes):
+                    return 2
+                with Progress() as tell:
+                    await steps.stop(cluster, namespace, deployment, tell, timeout)
             running = await steps.managers(cluster, namespace, datetime.now(UTC)) if mode == "keep" else []
             if running and not force:
                 say(
@@ -359,6 +372,30 @@ def _address() -> str:
     metavar="NAME",
     help="The name of this replica in Leases and Events.",
 )
+@click.option(
+    "--admission-service",
+    default="",
+    metavar="NAMESPACE/NAME:PORT",
+    help="Serve admission of permits, and have the API server ask it by this Service. All replicas share one certificate.",
+)
+@click.option(
+    "--admission-url",
+    default="",
+    metavar="https://HOST:PORT",
+    help="Serve admission of permits there, and have the API server ask it by this URL while this process runs: for development.",
+)
+@click.option(
+    "--admission-listen",
+    default="",
+    metavar="ADDRESS:PORT",
+    help="Where admission is served. Default: 0.0.0.0:9443, with --admission-url what that says.",
+)
+@click.option(
+    "--admission-certificate",
+    default="",
+    metavar="DIR",
+    help="A folder with tls.crt, tls.key and ca.crt for admission, read again when they change. Default: own certificates.",
+)
 @click.option("--single-replica", is_flag=True, help="Take no Leases: nothing else may run against the cluster.")
 @click.option("--workers", type=click.IntRange(min=1), default=4, show_default=True, help="Parents at the same time.")
 @click.option(
@@ -385,6 +422,10 @@ def run(
     namespace: str,
     listen: str,
     identity: str,
+    admission_service: str,
+    admission_url: str,
+    admission_listen: str,
+    admission_certificate: str,
     single_replica: bool,
     workers: int,
     width: int,
@@ -400,11 +441,16 @@ def run(
       1  it could not go on
       2  wrong usage
     """
+    from manager.admission.serve import serving
     from manager.log import configure
     from manager.run import Settings
     from manager.run import run as work
 
     configure(log_level, log_json)
+    try:
+        serving(admission_url, admission_service, admission_listen, admission_certificate)
+    except Invalid as problem:
+        raise click.UsageError(str(problem)) from problem
     settings = Settings(
         kubeconfig=kubeconfig,
         context=context,
@@ -418,6 +464,10 @@ def run(
         workers=workers,
         width=width,
         render_workers=render_workers,
+        admission_url=admission_url,
+        admission_service=admission_service,
+        admission_listen=admission_listen,
+        admission_certificate=admission_certificate,
     )
     return in_loop(work(settings))
 
@@ -562,6 +612,9 @@ def cel(expression: str, assignments: tuple[str, ...], declarations: tuple[str, 
         return failed(error, 1)
     click.echo(written(shown(found), output))
     return 0
+
+
+main.add_command(permit)
 
 
 if __name__ == "__main__":

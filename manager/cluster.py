@@ -42,6 +42,9 @@ Operations = list[Manifest]
 Observer = Callable[[str, str, int, float], None]
 """Told about each request: method, path, status (0 when there was no answer), seconds until the answer was there."""
 
+Heard = Callable[[str, float, float], None]
+"""Told the `Date` header of each answer, and when the request was begun and answered, by the cluster's `clock`."""
+
 
 class ApiCluster:
     """The Cluster behind a Client.
@@ -56,6 +59,7 @@ class ApiCluster:
         client: Client,
         *,
         observer: Observer | None = None,
+        heard: Heard | None = None,
         timeout: float = TIMEOUT,
         silence: float = READ_TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
@@ -63,9 +67,11 @@ class ApiCluster:
         self.client = client
         self.discovery = Discovery(self._fetch, clock)
         self._observer = observer
+        self._heard = heard
         self._timeout = timeout
         self._silence = silence
         self._clock = clock
+        self._itself: Manifest | None = None
 
     # Reading.
 
@@ -178,6 +184,7 @@ class ApiCluster:
         manager: str,
         force: bool = False,
         actor: Actor | None = None,
+        proof: str = "",
         dry_run: bool = False,
         metadata: bool = True,
     ) -> Applied:
@@ -190,7 +197,7 @@ class ApiCluster:
             request,
             _object(resource, namespace, name),
             query=_patch_query(manager, "true" if force else "false", dry_run=dry_run),
-            headers=_APPLY + (_METADATA if metadata else _JSON) + _acting(actor),
+            headers=_APPLY + (_METADATA if metadata else _JSON) + _acting(actor) + await self._proving(proof),
             body=body,
         )
         return Applied(response.status == 201, _named(resource, _loads(request, response.body)))
@@ -205,19 +212,29 @@ class ApiCluster:
         manager: str = "",
         actor: Actor | None = None,
         subresource: str = "",
+        proof: str = "",
     ) -> Manifest:
         """A JSON patch; a failed `test` operation is Stale. Answers metadata only, except for a subresource."""
-        headers = _JSON_PATCH + (_JSON if subresource else _METADATA) + _acting(actor)
+        headers = _JSON_PATCH + (_JSON if subresource else _METADATA) + _acting(actor) + await self._proving(proof)
         return await self._patch(resource, namespace, name, operations, manager, subresource, headers)
 
     async def merge_patch(
-        self, resource: Resource, namespace: str, name: str, patch: Manifest, *, manager: str = "", subresource: str = ""
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: Manifest,
+        *,
+        manager: str = "",
+        subresource: str = "",
+        proof: str = "",
     ) -> Manifest:
         """A JSON merge patch as the manager itself; a resourceVersion in it makes it conditional (Stale).
 
         Answers the whole object.
         """
-        return await self._patch(resource, namespace, name, patch, manager, subresource, _MERGE_PATCH + _JSON)
+        headers = _MERGE_PATCH + _JSON + await self._proving(proof)
+        return await self._patch(resource, namespace, name, patch, manager, subresource, headers)
 
     async def _patch(
         self, resource: Resource, namespace: str, name: str, patch: Any, manager: str, subresource: str, headers: str
@@ -253,6 +270,7 @@ class ApiCluster:
         uid: str,
         resource_version: str,
         actor: Actor | None = None,
+        proof: str = "",
         late: bool = False,
     ) -> bool:
         """DELETE with preconditions (an empty one is not asked for), background propagation. `late` passes the client's gate.
@@ -267,13 +285,33 @@ class ApiCluster:
             "preconditions": {key: value for key, value in wanted.items() if value},
             "propagationPolicy": "Background",
         }
-        headers = _BODY + _METADATA + _acting(actor)
+        headers = _BODY + _METADATA + _acting(actor) + await self._proving(proof)
         body = orjson.dumps(options)
         response = await self._send(request, _object(resource, namespace, name), headers=headers, body=body, late=late)
         left = _loads(request, response.body)
         return left.get("kind") == "Status" or not (left.get("metadata") or {}).get("deletionTimestamp")
 
     # One request.
+
+    async def _proving(self, proof: str) -> str:
+        """The headers with which the manager acts as itself for a parent. Only who may `impersonate` the extra can send them."""
+        if not proof:
+            return ""
+        me = await self._myself()
+        user = me.get("username") or ""
+        # The server knows the groups of an account by itself, and naming them would ask for rights of their own.
+        named = [] if user.startswith("system:serviceaccount:") else me.get("groups") or []
+        groups = "".join(f"Impersonate-Group: {group}\r\n" for group in named if group != "system:authenticated")
+        return _impersonating(user, proof) + groups
+
+    async def _myself(self) -> Manifest:
+        """Who the server takes us for (SelfSubjectReview); asked once."""
+        if self._itself is None:
+            request, path = Request("POST", "SelfSubjectReview"), "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+            body = orjson.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+            answer = await self._send(request, path, headers=_BODY + _JSON, body=body)
+            self._itself = (_loads(request, answer.body).get("status") or {}).get("userInfo") or {}
+        return self._itself
 
     async def _send(
         self, request: Request, path: str, *, query: str = "", headers: str = _JSON, body: bytes | None = None, late: bool = False
@@ -287,6 +325,8 @@ class ApiCluster:
             self._observe(request.method, path, 0, started)
             raise
         self._observe(request.method, path, response.status, started)
+        if self._heard is not None and (date := response.header("Date")):
+            self._heard(date, started, self._clock())
         if response.status >= 300:
             raise self._problem(request, response.status, response.body, response.header("Retry-After"))
         return response

@@ -2,8 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -19,7 +20,7 @@ from apis.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from manager.cluster import ApiCluster
+    from manager.cluster import ApiCluster, Heard
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -159,16 +160,28 @@ def say(text: str) -> None:
     click.echo(plain(text), err=True)
 
 
+def put(lines: Iterable[tuple[str, str]]) -> None:
+    """Lines with their styles, on stdout; a terminal is not obeyed to what stands in them."""
+    console = Console(highlight=False, soft_wrap=True)
+    for text, style in lines:
+        console.print(Text(plain(text), style=style))
+
+
 def plain(text: str) -> str:
     """One line that a terminal does not obey: names and messages come from manifests."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text.replace("\n", " "))
+
+
+def at_terminal() -> bool:
+    """Is there somebody who can be asked?"""
+    return sys.stdin.isatty()
 
 
 def confirmed(question: str, *, yes: bool) -> bool:
     """Ask, unless that was answered beforehand. Without a terminal there is nobody to ask: say so and answer no."""
     if yes:
         return True
-    if not sys.stdin.isatty():
+    if not at_terminal():
         say("copyhold: not confirmed: nobody can be asked without a terminal; give --yes")
         return False
     return click.confirm(question, default=False, err=True)
@@ -203,15 +216,26 @@ class Progress:
 
 
 @asynccontextmanager
-async def connected(kubeconfig: str | None, context: str | None) -> "AsyncIterator[ApiCluster]":
-    """The cluster of a kubeconfig, within the block. Raises Invalid, Unavailable."""
+async def connected(
+    kubeconfig: str | None,
+    context: str | None,
+    *,
+    user: str | None = None,
+    groups: tuple[str, ...] = (),
+    heard: "Heard | None" = None,
+) -> "AsyncIterator[ApiCluster]":
+    """The cluster of a kubeconfig, within the block, as `user` if one is named. Raises Invalid, Unavailable."""
     from manager.cluster import ApiCluster
     from manager.credentials import load
+    from manager.endpoint import As
     from manager.http import Client
 
-    client = Client(await load(kubeconfig, context))
+    endpoint = await load(kubeconfig, context)
+    if user is not None:
+        endpoint = replace(endpoint, credentials=As(endpoint.credentials, user, groups))
+    client = Client(endpoint)
     try:
-        yield ApiCluster(client)
+        yield ApiCluster(client, heard=heard)
     finally:
         await client.close(1.0)
 

@@ -13,16 +13,21 @@ from time import monotonic
 import structlog
 
 from apis.kind import Parent
-from apis.meta import FINALIZER, Key, older
+from apis.meta import FINALIZER, Key, Manifest, older
 from apis.problems import Conflict, Problem, Stale
 from apis.reasons import Reason
+from manager.desk import Desk, Next
 from manager.elector import Alone, Elector
 from manager.execute import Outcome
 from manager.index import Index
 from manager.memory import Memory
+from manager.permits.conduct import conduct
+from manager.permits.desk import Permits
+from manager.permits.keys import Keyring
+from manager.permits.templates import Templates
 from manager.propose import Proposal
 from manager.queue import Queue, Work
-from manager.reconcile import Desk, Next, reconcile
+from manager.reconcile import reconcile
 from manager.recover import recover
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
@@ -43,6 +48,9 @@ log = structlog.get_logger("copyhold")
 
 SWEEP = "sweep"
 """Stands for a parent where the shard of the sweep is asked for."""
+
+KEYS_PERIOD = 3600.0
+"""Seconds between two looks at the keys that sign what happens to permits."""
 
 SWEEP_PERIOD = 600.0
 """Seconds between two sweeps. They only read while there is nothing to clear."""
@@ -68,6 +76,7 @@ class Told:
     event: Callable[[Parent, str, Reason, str], None] = lambda _parent, _type, _reason, _note: None
     passed: Callable[[Tenure, str, float], None] = lambda _tenure, _result, _seconds: None
     dropped: Callable[[Parent], None] = lambda _parent: None
+    template: Callable[[Manifest, bool], None] = lambda _template, _ready: None  # a permit template, and whether it is Ready
     conflict: Callable[[str], None] = lambda _kind: None
     interrupted: Callable[[str, str], None] = lambda _resource, _cause: None  # a watch, and what ended it
 
@@ -86,7 +95,9 @@ class Controller:
         told: Told | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         keep_policies: Callable[[], Awaitable[None]] | None = None,
+        permits: Permits | None = None,
     ) -> None:
+        """Without `permits` (keys and admission) nobody could prove who asked for what, so permits are left alone."""
         self.cluster = cluster
         self.renderer = renderer
         self.schemas = schemas
@@ -94,14 +105,24 @@ class Controller:
         self.elector = elector or Alone()
         self.told = told or Told()
         self.now = now
+        self.permits = permits
         self.state = State()
         self.index = Index()
         self.queue: Queue[str] = Queue()
         self.tenures: dict[str, Tenure] = {}
         reserved = frozenset({options.accounts.manager_namespace})
         self.tenancies = Tenancies(cluster, self.state, self.elector, now)
+        self.templates = Templates(cluster, self.state, self.elector, now, renderer.check, self.told.template)
         self.wakeups = Wakeups(
-            self.state, self.index, self.queue, self.tenures, reserved, self.tenancies.changed, self.elector.young
+            self.state,
+            self.index,
+            self.queue,
+            self.tenures,
+            reserved,
+            tenant_changed=self.tenancies.changed,
+            template_changed=self.templates.changed,
+            spaces_changed=self.templates.moved,
+            young=self.elector.young,
         )
         self.watches = Watches(
             cluster,
@@ -128,6 +149,11 @@ class Controller:
         self._tasks = [asyncio.create_task(self._work(), name=f"worker-{number}") for number in range(self.options.workers)]
         self._tasks.append(asyncio.create_task(self.tenancies.run(), name="tenants"))
         self._tasks.append(asyncio.create_task(self._sweep(), name="sweep"))
+        if self.permits is not None:
+            for uid in self.state.templates:
+                self.templates.changed(uid)
+            self._tasks.append(asyncio.create_task(self.templates.run(), name="templates"))
+            self._tasks.append(asyncio.create_task(self._keep_keys(self.permits.keyring), name="keys"))
 
     async def stop(self) -> None:
         """End the workers where they are: memory was written before targets, so nothing is lost."""
@@ -145,6 +171,8 @@ class Controller:
             self.queue.add(uid)
         for name in self.state.tenants:
             self.tenancies.changed(name)
+        for uid in self.state.templates:
+            self.templates.changed(uid)
 
     async def drain(self, shard: int, belongs: Callable[[str], bool]) -> None:
         """The parents of a shard will be another replica's: begin nothing for them any more, and wait for what runs."""
@@ -201,13 +229,18 @@ class Controller:
             return
         started = monotonic()
         tenure = await self._tenure(parent)
-        following = await reconcile(self.desk, tenure, None if work.whole else frozenset(work.units))
+        if self.permits is not None and parent.kind.gated:
+            following = await conduct(self.desk, tenure, self.permits)
+        else:
+            following = await reconcile(self.desk, tenure, None if work.whole else frozenset(work.units))
         # Told first: a parent that is finished is dropped right after, from the metrics too.
         self.told.passed(tenure, "finished" if following.finished else "done", monotonic() - started)
         self._follow(tenure, following, whole=work.whole)
 
     def _ours(self, parent: Parent) -> bool:
         wanted = not self.options.kinds or parent.kind.kind in self.options.kinds
+        if parent.kind.gated and self.permits is None:
+            return False
         leaving = any(belongs(parent.uid) for belongs in self._draining.values())
         return wanted and not leaving and self.elector.holds(parent.uid)
 
@@ -260,6 +293,15 @@ class Controller:
                 continue
             if cleared:
                 log.info("swept after parents that are gone", objects=cleared)
+
+    async def _keep_keys(self, keyring: Keyring) -> None:
+        """Now and then the keys are read again: they are renewed when it is time, and what is public stays published."""
+        while True:
+            await asyncio.sleep(KEYS_PERIOD)
+            try:
+                await keyring.refresh()
+            except Problem as problem:
+                log.warning("keys not read", reason=str(problem.reason), message=str(problem))
 
     # What reconciling asks for.
 

@@ -75,7 +75,9 @@ def in_cluster(host: str, port: int, account: Path = ACCOUNT) -> Endpoint:
         raise Invalid(
             Reason.INVALID, f"{account}/ca.crt cannot be read ({error.strerror}): mount a ServiceAccount token"
         ) from error
-    return Endpoint(host, port, tls=_tls({"ca": authority}), credentials=TokenFile(account / "token"))
+    home = account / "namespace"
+    namespace = home.read_text().strip() if home.exists() else ""
+    return Endpoint(host, port, tls=_tls({"ca": authority}), credentials=TokenFile(account / "token"), namespace=namespace)
 
 
 class TokenFile:
@@ -131,6 +133,7 @@ async def from_kubeconfig(paths: str, context: str | None) -> Endpoint:
         server_name=found.get("server_name") or "",
         prefix=url.path.rstrip("/"),
         credentials=credentials,
+        namespace=found.get("namespace") or "",
     )
 
 
@@ -318,7 +321,8 @@ def read(paths: str, context: str | None) -> dict[str, Any]:
         _refuse(paths, user, _named(files.config, loader.current_context, "cluster"))
         settings = SimpleNamespace(api_key={})
         loader.load_and_set(settings)
-        return _found(paths, user, settings, getattr(loader, "expiry", None))
+        home = loader.current_context["context"].get("namespace")
+        return _found(paths, user, settings, getattr(loader, "expiry", None)) | ({"namespace": home} if home else {})
     except kube.ConfigException as error:
         raise Invalid(Reason.INVALID, f"kubeconfig {paths}: {error}") from error
     except OSError as error:

@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import Protocol
 
+from manager.desk import WRITE_TIMEOUT
 from manager.lease import Fence
-from manager.reconcile import WRITE_TIMEOUT
 from policy.members import shard_of
 
 

@@ -4,6 +4,9 @@ import ssl
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from apis.problems import Invalid
+from apis.reasons import Reason
+
 
 class Credentials(Protocol):
     """Who we are, as header lines; renewed when the server refuses them."""
@@ -55,10 +58,41 @@ class Bearer:
 
 
 @dataclass(frozen=True, slots=True)
+class As:
+    """Our own credentials, and the name and groups of somebody whom we act as (`--as`): that needs the right to `impersonate`.
+
+    For requests that impersonate nobody themselves. Raises Invalid for a name that cannot be a header.
+    """
+
+    credentials: Credentials
+    user: str
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in (self.user, *self.groups):
+            if not name or not name.isascii() or not name.isprintable():
+                raise Invalid(Reason.INVALID, f"{name[:80]!r} cannot be written into a header: give another --as or --as-group")
+
+    def header(self) -> str | None:
+        """The lines of the credentials, and those that impersonate."""
+        lines = self.credentials.header()
+        return None if lines is None else lines + self._lines
+
+    async def renew(self, refused: str | None) -> bool:
+        """As the credentials do."""
+        return await self.credentials.renew(None if refused is None else refused.removesuffix(self._lines))
+
+    @property
+    def _lines(self) -> str:
+        return f"Impersonate-User: {self.user}\r\n" + "".join(f"Impersonate-Group: {group}\r\n" for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where a server listens and how to speak to it.
 
-    `server_name` is what the certificate must say (the host if empty), `prefix` the path below which the API is served.
+    `server_name` is what the certificate must say (the host if empty), `prefix` the path below which the API is served,
+    `namespace` where a user is at home: that of the kubeconfig's context, or of the Pod.
     """
 
     host: str
@@ -67,6 +101,7 @@ class Endpoint:
     server_name: str = ""
     prefix: str = ""
     credentials: Credentials = Anonymous()
+    namespace: str = ""
 
     @property
     def authority(self) -> str:

@@ -71,7 +71,10 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something worth telling about a parent. `action` is one word for what the manager did or tried, e.g. `Apply`."""
+    """Something worth telling about a parent. `action` is one word for what the manager did or tried, e.g. `Apply`.
+
+    `labels` are those of the Event, for whoever selects by them.
+    """
 
     parent: Ref
     uid: str
@@ -79,6 +82,7 @@ class Notice:
     reason: Reason
     action: str
     note: str
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +293,7 @@ def _manifest(notice: Notice, namespace: str, name: str, instance: str, now: dat
     return {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
-        "metadata": {"namespace": namespace, "name": name},
+        "metadata": {"namespace": namespace, "name": name} | ({"labels": dict(notice.labels)} if notice.labels else {}),
         "eventTime": _micro(now),
         "reportingController": CONTROLLER,
         "reportingInstance": instance,

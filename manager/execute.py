@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 import orjson
 
@@ -15,6 +15,7 @@ from manager.sight import read_metadata, resource_of
 from manager.world import Actor, Cluster, Resource
 from policy.decide import Decision, Owner, Verb, to_apply
 from policy.ownership import Live, entry_of, extract, observe, orphan_patch
+from policy.permits.moments import stamp
 from policy.plan import Plan, steps
 from policy.settle import joined, settle
 from policy.target import identity_only, is_mark, marks, marks_only
@@ -56,7 +57,7 @@ async def execute(hand: Hand, plan: Plan) -> AsyncIterator[Outcome]:
 
     Guarantees: each target gets at most one attempt; a failure stops no other target; a decision without a write sends nothing.
     """
-    for step in steps(plan.decisions):
+    for step in steps(plan.decisions, temporary=plan.owner.temporary):
         idle = [decision for decision in step if not decision.writes]
         for decision in idle:
             yield Outcome(decision, settle(decision, plan.owner))
@@ -172,9 +173,17 @@ def _failed(owner: Owner, decision: Decision, problem: Problem) -> Outcome:
     return Outcome(decision, settle(decision, owner, problem), problem)
 
 
-def _actor(owner: Owner) -> Actor:
+def _actor(owner: Owner) -> Actor | None:
+    """Who acts: the account, or the manager itself."""
+    if owner.itself:
+        return None
     namespace, _, name = owner.account.partition("/")
     return Actor(Identity(namespace, name), owner.parent)
+
+
+def _proof(owner: Owner) -> str:
+    """What shows that the manager acts, where it is not said by the account that it acts as."""
+    return owner.parent if owner.itself else ""
 
 
 def _resource(decision: Decision) -> Resource:
@@ -264,7 +273,13 @@ async def _remove(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
     live, key = decision.item.live, decision.key
     assert live is not None  # noqa: S101 - the table removes only what is there
     gone = await hand.cluster.delete(
-        _resource(decision), key.namespace, key.name, uid=live.uid, resource_version=live.version, actor=_actor(owner)
+        _resource(decision),
+        key.namespace,
+        key.name,
+        uid=live.uid,
+        resource_version=live.version,
+        actor=_actor(owner),
+        proof=_proof(owner),
     )
     if gone:
         return Outcome(decision, None, wrote=True)
@@ -285,6 +300,7 @@ async def _release(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
             orjson.dumps(body),
             manager=owner.manager,
             actor=_actor(owner),
+            proof=_proof(owner),
         )
     except Invalid:
         # What would remain without our fields is refused: the content stays, our marks go.
@@ -301,7 +317,9 @@ async def _orphan(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
         raise Stale(f"{key} was replaced while it was let go")
     operations = orphan_patch(found, owner.manager, exists=hand.exists)
     if len(operations) > 1:
-        found = await hand.cluster.json_patch(resource, key.namespace, key.name, operations, actor=_actor(owner))
+        found = await hand.cluster.json_patch(
+            resource, key.namespace, key.name, operations, actor=_actor(owner), proof=_proof(owner)
+        )
     return Outcome(decision, None, live=observe(found), wrote=len(operations) > 1)
 
 
@@ -360,8 +378,3 @@ ACTIONS: dict[Verb, Callable[[Hand, Owner, Decision], Awaitable[Outcome]]] = {
     Verb.RELEASE: _release,
     Verb.ORPHAN: _orphan,
 }
-
-
-def stamp(moment: datetime) -> str:
-    """RFC 3339 with seconds, in UTC."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"

@@ -134,7 +134,7 @@ class Folder:
         """Raises Invalid when an object is there twice, or lives in no namespace although its kind needs one."""
         objects = list(found)
         definitions = [item.manifest for item in objects if _defines(item.manifest)]
-        self.declared = tuple(_declared(definitions))
+        self.declared = tuple(declared(definitions))
         self._stated = dict(_stated(definitions))
         self._kinds: dict[tuple[str, str], tuple[Resource, ...]] = {}
         for resource in (*well_known(), *self.declared):
@@ -256,7 +256,7 @@ def _defines(manifest: Manifest) -> bool:
     return find(spec.get("group", ""), (spec.get("names") or {}).get("kind", "")) is None
 
 
-def _declared(definitions: Iterable[Manifest]) -> Iterator[Resource]:
+def declared(definitions: Iterable[Manifest]) -> Iterator[Resource]:
     """The kinds of the CustomResourceDefinitions, the stored version of each first."""
     for manifest in definitions:
         spec = manifest.get("spec") or {}

@@ -36,13 +36,13 @@ class Answer:
     content_type: str = TEXT
     allow: str = ""
 
-    def wire(self, *, head: bool = False) -> bytes:
-        """The bytes to send; `head` leaves the body out and keeps its length (RFC 9110, 9.3.2)."""
+    def wire(self, *, head: bool = False, keep: bool = False) -> bytes:
+        """The bytes to send; `head` leaves the body out and keeps its length (RFC 9110, 9.3.2), `keep` the connection open."""
         lines = [
             f"HTTP/1.1 {self.status.value} {self.status.phrase}",
             f"Content-Type: {self.content_type}",
             f"Content-Length: {len(self.body)}",
-            "Connection: close",
+            *([] if keep else ["Connection: close"]),
             *([f"Allow: {self.allow}"] if self.allow else []),
         ]
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + (b"" if head else self.body)
@@ -107,31 +107,31 @@ class Health:
 
     async def _exchange(self, reader: asyncio.StreamReader) -> tuple[str, Answer]:
         if len(self._busy) > CONNECTIONS_BOUND:
-            return "", _plain(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")
+            return "", plain(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")
         try:
             async with asyncio.timeout(self._read_seconds):
                 head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
-            return "", _plain(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"at most {HEAD_BOUND} bytes")
+            return "", plain(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"at most {HEAD_BOUND} bytes")
         except TimeoutError:
-            return "", _plain(HTTPStatus.REQUEST_TIMEOUT, "no request came")
+            return "", plain(HTTPStatus.REQUEST_TIMEOUT, "no request came")
         match head.split(b"\r\n", 1)[0].decode("latin-1").split(" "):
             case [method, target, "HTTP/1.0" | "HTTP/1.1"]:
                 return method, await self._answer(method, target.partition("?")[0])
-        return "", _plain(HTTPStatus.BAD_REQUEST, "not a request of HTTP/1.1")
+        return "", plain(HTTPStatus.BAD_REQUEST, "not a request of HTTP/1.1")
 
     async def _answer(self, method: str, path: str) -> Answer:
         if path not in ("/healthz", "/readyz", "/metrics"):
-            return _plain(HTTPStatus.NOT_FOUND, "here are /healthz, /readyz and /metrics")
+            return plain(HTTPStatus.NOT_FOUND, "here are /healthz, /readyz and /metrics")
         if method not in ("GET", "HEAD"):
-            return _plain(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD", allow="GET, HEAD")
+            return plain(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD", allow="GET, HEAD")
         if path == "/metrics":
             # Ten thousand parents are a third of a second of text: not on the loop that renews the Leases.
             return Answer(HTTPStatus.OK, await asyncio.to_thread(self._metrics.text), self._metrics.content_type)
         missing = self._ready() if path == "/readyz" else []
         if missing:
-            return _plain(HTTPStatus.SERVICE_UNAVAILABLE, "\n".join(missing))
-        return _plain(HTTPStatus.OK, "ok")
+            return plain(HTTPStatus.SERVICE_UNAVAILABLE, "\n".join(missing))
+        return plain(HTTPStatus.OK, "ok")
 
 
 async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -143,5 +143,6 @@ async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
                 pass
 
 
-def _plain(status: HTTPStatus, text: str, *, allow: str = "") -> Answer:
+def plain(status: HTTPStatus, text: str, *, allow: str = "") -> Answer:
+    """One line of text."""
     return Answer(status, f"{text}\n".encode(), allow=allow)

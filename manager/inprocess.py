@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 from manager.cluster import ApiCluster
 from manager.controller import Controller, Options, Told
+from manager.desk import Desk
 from manager.elector import Alone, Elector
 from manager.endpoint import Endpoint
 from manager.execute import Outcome
 from manager.http import Client
-from manager.reconcile import Desk
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
 from manager.state import State

@@ -46,6 +46,12 @@ class Memory:
         self._wanted = parent.status  # what we last read or asked for: the base of the next patch
         self._known = [parent.status]  # what the server may hold if nobody else wrote
         self._version = parent.resource_version
+        self._proof = parent.uid if parent.kind.gated else ""  # admission guards the status of what gives access
+
+    def after(self, parent: Parent) -> Parent:
+        """The parent with the status and the resourceVersion that the server last answered."""
+        metadata = {**parent.object["metadata"], "resourceVersion": self._version}
+        return changed(parent, object={**parent.object, "metadata": metadata, "status": self._known[0]})
 
     @classmethod
     async def load(cls, cluster: Cluster, parent: Parent, *, inline: bool = True) -> "Memory":
@@ -202,7 +208,7 @@ class Memory:
             self._known.append(wanted)
             try:
                 answer = await self._cluster.merge_patch(
-                    self._resource, self._parent.namespace, self._parent.name, body, subresource="status"
+                    self._resource, self._parent.namespace, self._parent.name, body, subresource="status", proof=self._proof
                 )
             except Gone:
                 raise

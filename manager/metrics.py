@@ -1,8 +1,9 @@
 """What the manager counts about itself, in the Prometheus text format: one object, no globals, bounded label values.
 
 Whatever the number of parents and of kinds that their templates render, the series stay bounded: by kinds of ours, by verbs, by
-`KINDS_BOUND` target kinds, and for `copyhold_parent_condition` by the parents that exist. A parent's share of the sums is
-replaced as a whole by `parent()` and taken out by `forget()`, so nothing of a deleted parent stays behind.
+`KINDS_BOUND` target kinds, and for `copyhold_parent_condition`, `copyhold_permit_phase` and `copyhold_permit_template_ready` by
+the objects that exist. A parent's share of the sums is replaced as a whole by `parent()` and taken out by `forget()`, so nothing
+of a deleted parent stays behind; likewise `permit()` and `forget_permit()`, `template()` and `forget_template()`.
 """
 
 import platform
@@ -33,6 +34,9 @@ OTHER = "other"
 REQUEST_BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 PASS_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 RENDER_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)
+# People approve within minutes, hours or days; access goes within a second of its end, or somebody should be woken.
+APPROVAL_BUCKETS = (1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600)
+REMOVAL_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,40 @@ class Metrics:
         )
         self.leases_held = Gauge("copyhold_leases_held", "Shards whose Lease this replica holds", registry=registry)
 
+        self._permits: dict[Ref, tuple[str, bool]] = {}
+        self._phases = Gauge(
+            "copyhold_permit_phase",
+            "1 for the phase that the permit is in",
+            ["namespace", "name", "phase"],
+            registry=registry,
+        )
+        self._overdue = Gauge(
+            "copyhold_overdue_permits", "Permits whose access is not gone although its time is over", registry=registry
+        )
+        self._approval_seconds = Histogram(
+            "copyhold_permit_approval_seconds",
+            "Time from when a permit is ready for review until it is approved",
+            buckets=APPROVAL_BUCKETS,
+            registry=registry,
+        )
+        self._removal_seconds = Histogram(
+            "copyhold_permit_removal_seconds",
+            "Time from the end of an access until everything that gave it is gone",
+            buckets=REMOVAL_BUCKETS,
+            registry=registry,
+        )
+        self._templates_ready = Gauge(
+            "copyhold_permit_template_ready",
+            "1 while permits can be made from the template, else 0",
+            ["kind", "namespace", "name"],
+            registry=registry,
+        )
+        self.clock_skew = Gauge(
+            "copyhold_clock_skew_seconds",
+            "How far the clock of this host is ahead of the API server's, by which permits live",
+            registry=registry,
+        )
+
         self._events = Counter("copyhold_events", "Kubernetes Events by what became of them", ["result"], registry=registry)
         Info("copyhold_build", "What is running", registry=registry).info(
             {"version": _version(), "python": platform.python_version()}
@@ -179,6 +217,38 @@ class Metrics:
     def render_worker_restarted(self, cause: str) -> None:
         """Count a render worker that was replaced; `cause` is a word such as time, memory, output, died."""
         self._render_worker_restarts.labels(cause).inc()
+
+    def permit(self, permit: Ref, phase: str, *, overdue: bool = False) -> None:
+        """Say which phase a permit is in (empty: none yet), and whether its access should be gone by now."""
+        before, was_overdue = self._permits.get(permit, ("", False))
+        if before and before != phase:
+            self._phases.remove(permit.namespace, permit.name, before)
+        if phase:
+            self._phases.labels(permit.namespace, permit.name, phase).set(1)
+        self._overdue.inc(overdue - was_overdue)
+        self._permits[permit] = (phase, overdue)
+
+    def forget_permit(self, permit: Ref) -> None:
+        """Take out what was said of a permit; one that is not known is nothing to forget."""
+        self.permit(permit, "")
+        del self._permits[permit]
+
+    def approved(self, seconds: float) -> None:
+        """Count an approval, so many seconds after the permit was ready for review."""
+        self._approval_seconds.observe(seconds)
+
+    def removed(self, seconds: float) -> None:
+        """Count a permit whose access is gone, so many seconds after its end."""
+        self._removal_seconds.observe(seconds)
+
+    def template(self, template: Ref, *, ready: bool) -> None:
+        """Say whether a permit template is Ready."""
+        self._templates_ready.labels(template.kind, template.namespace, template.name).set(ready)
+
+    def forget_template(self, template: Ref) -> None:
+        """Take out what was said of a template; one that is not known is nothing to forget."""
+        self.template(template, ready=False)
+        self._templates_ready.remove(template.kind, template.namespace, template.name)
 
     def event(self, result: str) -> None:
         """Count a Kubernetes Event; `result` is one of those that `manager.events.Result` names."""

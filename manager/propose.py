@@ -22,6 +22,7 @@ from policy.account import Accounts, account
 from policy.budget import budget
 from policy.conditions import uses_now
 from policy.decide import Item, Owner, decide
+from policy.gate import Open, gate
 from policy.ownership import Live, observe
 from policy.plan import Plan, held_back, ordered
 from policy.target import Desired
@@ -47,20 +48,25 @@ class Proposal:
     narrow: bool = False  # a part of the parent was looked at, and turned out to concern others: look at all of it
 
 
-async def propose(around: Surroundings, parent: Parent, records: Mapping[Key, Record], request: Request) -> Proposal:
+async def propose(
+    around: Surroundings, parent: Parent, records: Mapping[Key, Record], request: Request, intent: Intent | None = None
+) -> Proposal:
     """What would be done for a parent, read-only. `plan` and the controller both call this.
 
-    Raises Invalid (spec), Blocked (account, tenant), Unavailable. Problems of single sources or targets are in the proposal.
+    `intent` stands in for what the parent's object says, where that object does not show all of it. Raises Invalid (spec),
+    Blocked (account, tenant), Unavailable. Problems of single sources or targets are in the proposal.
     """
-    intent = parent.intent()
+    intent = intent or parent.intent()
+    if not isinstance(gate(intent.gate, request.now), Open):
+        return await propose_nothing(around, parent, records, request)
     identity = account(intent, parent.namespace, around.accounts)
-    owner = Owner(parent.manager, parent.uid, f"{identity.namespace}/{identity.name}")
+    owner = Owner(parent.manager, parent.uid, f"{identity.namespace}/{identity.name}", parent.kind.gated)
     selection = select(intent, around.tenancy, reserved=around.reserved)
     actor = Actor(identity, parent.uid)
     inputs = Inputs(around.world, around.renderer, parent, intent, around.tenancy, actor, around.note)
     rendering = await render(around, inputs, intent, owner, _wanted(selection, request.units), records, request.now)
-    items = await _items(around, parent, rendering, records, request, actor)
-    decisions = ordered(decide(item, owner) for item in items)
+    items = await _items(around, parent, intent, rendering, records, request, actor)
+    decisions = ordered((decide(item, owner) for item in items), temporary=owner.temporary)
     plan, message = _within_budget(Plan(owner, decisions), parent, records, request)
     return Proposal(
         plan=plan,
@@ -86,11 +92,12 @@ async def check_templates(around: Surroundings, parent: Parent, intent: Intent) 
 async def propose_nothing(around: Surroundings, parent: Parent, records: Mapping[Key, Record], request: Request) -> Proposal:
     """The plan that takes everything back. It needs only memory: no template, no context, no condition, no discovery."""
     identity = _last_account(parent, records, around.accounts)
-    owner = Owner(parent.manager, parent.uid, f"{identity.namespace}/{identity.name}" if identity else "")
+    owner = Owner(parent.manager, parent.uid, f"{identity.namespace}/{identity.name}" if identity else "", parent.kind.gated)
     sight = _sight(around, parent, Actor(identity or Identity("", ""), parent.uid))
     wanted = [record for key, record in records.items() if request.only is None or key in request.only]
     items = await asyncio.gather(*(_leaving(sight, parent, record, known=True, request=request) for record in wanted))
-    return Proposal(Plan(owner, ordered(decide(item, owner) for item in items)), identity)
+    decisions = ordered((decide(item, owner) for item in items), temporary=owner.temporary)
+    return Proposal(Plan(owner, decisions), identity)
 
 
 def _last_account(parent: Parent, records: Mapping[Key, Record], accounts: Accounts) -> Identity | None:
@@ -118,7 +125,9 @@ def _concerns_others(rendering: Rendering, records: Mapping[Key, Record], units:
 
 
 def _within_budget(plan: Plan, parent: Parent, records: Mapping[Key, Record], request: Request) -> tuple[Plan, str]:
-    if request.only is not None:  # a second look at some targets of a plan that was judged as a whole
+    if (
+        request.only is not None or parent.kind.gated
+    ):  # a second look at some targets of a judged plan; or what was given for a time
         return plan, ""
     confirmed = parent.annotations.get(CONFIRM_PRUNE, "")
     total = sum(1 for record in records.values() if record.uid)
@@ -138,6 +147,7 @@ def _looks_at_the_clock(intent: Intent) -> bool:
 async def _items(
     around: Surroundings,
     parent: Parent,
+    intent: Intent,
     rendering: Rendering,
     records: Mapping[Key, Record],
     request: Request,
@@ -147,16 +157,16 @@ async def _items(
     desired = [target for key, target in rendering.desired.items() if request.only is None or key in request.only]
     staying = await _staying(around, sight, parent, desired, records, request)
     leaving = [
-        _leaving(sight, parent, record, known=_is_known(record, rendering, parent, around), request=request)
+        _leaving(sight, parent, record, known=_is_known(record, rendering, intent, around), request=request)
         for key, record in records.items()
         if key not in rendering.desired and key not in rendering.noted and _looked_at(record, request)
     ]
     return staying + list(await asyncio.gather(*leaving))
 
 
-def _is_known(record: Record, rendering: Rendering, parent: Parent, around: Surroundings) -> bool:
+def _is_known(record: Record, rendering: Rendering, intent: Intent, around: Surroundings) -> bool:
     """Is it known that nothing renders this target any more? Not while its unit, or who has which namespaces, is not known."""
-    if around.tenancy.unclear and parent.intent().scope.kind in (ScopeKind.NAMESPACE, ScopeKind.TENANT):
+    if around.tenancy.unclear and intent.scope.kind in (ScopeKind.NAMESPACE, ScopeKind.TENANT):
         return False
     return not rendering.unknown if record.unit == SHARED else record.unit not in rendering.unknown
 

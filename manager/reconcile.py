@@ -9,86 +9,21 @@
 
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
-from apis.kind import Parent
 from apis.meta import FINALIZER, Key
-from apis.problems import Forbidden, Invalid, Problem, Stale, Unavailable
+from apis.problems import Invalid, Problem
 from apis.reasons import Reason
-from apis.record import Record
-from manager.execute import Hand, Outcome, execute, stamp
-from manager.propose import Proposal, check_templates, propose, propose_nothing
+from manager.carry import Round, carry_out, contested, patient, set_finalizer, take_back
+from manager.desk import Desk, Next
+from manager.propose import Proposal, check_templates, propose
 from manager.report import Standing, report
-from manager.sight import resource_of
-from manager.surroundings import Request, Surroundings
+from manager.surroundings import Request
 from manager.tenure import WHOLE, Tenure
-from manager.world import Cluster, Resource
 from policy.account import account
-from policy.decide import PRUNES, Decision, Verb
 from policy.dependencies import check_dependencies
-from policy.pace import backoff, truce
+from policy.pace import backoff
+from policy.permits.moments import stamp
 from policy.plan import Plan
-from policy.settle import announce
-
-WRITE_TIMEOUT = 10.0
-"""Seconds after which a write that was sent, and whose answer was lost, can no longer land."""
-
-TICK = 0.01
-"""Seconds by which a timer may be early."""
-
-ROUNDS = 3
-"""How often one pass decides again about targets that changed under its hands."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """A foreign object that a unit waits for."""
-
-    resource: Resource
-    namespace: str
-    name: str
-    unit: str
-
-
-@dataclass(slots=True)
-class Next:
-    """When to look again: seconds by unit (WHOLE for all), and what to watch meanwhile."""
-
-    after: dict[str, float] = field(default_factory=dict)
-    waits: set[Wait] = field(default_factory=set)
-    finished: bool = False  # the parent has been taken down
-
-    def soon(self, unit: str, seconds: float | None) -> None:
-        """Look at a unit again after this many seconds, or earlier if that was said before."""
-        if seconds is not None:
-            self.after[unit] = min(seconds, self.after.get(unit, seconds))
-
-    def join(self, other: "Next") -> None:
-        """Take in what another pass over the same parent said."""
-        for unit, seconds in other.after.items():
-            self.soon(unit, seconds)
-        self.waits |= other.waits
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What reconciling needs beside the parent: the cluster, the surroundings of this moment, time, and whom to tell."""
-
-    cluster: Cluster
-    around: Callable[[Parent], Surroundings]
-    now: Callable[[], datetime]
-    monotonic: Callable[[], float]
-    dependencies: Callable[[Parent], tuple[Mapping[str, tuple[str, ...]], Mapping[str, bool]]]
-    holds: Callable[[str], bool] = lambda _uid: True
-    grace: Callable[[str], float] = lambda _uid: 0.0
-    urgent: Callable[[Parent], frozenset[str]] = lambda _parent: frozenset()
-    tell: Callable[[Parent, str, Reason, str], None] = lambda _parent, _type, _reason, _note: None
-    watch: Callable[[Proposal], None] = lambda _proposal: None
-    unwatched: Callable[[Tenure], tuple[str, ...]] = lambda _tenure: ()
-    settled: Callable[[Tenure, Outcome], None] = lambda _tenure, _outcome: None
-    width: int = 24
-    patience: float = 0.0  # seconds between the moment that a target is not wanted any more and its removal
 
 
 async def reconcile(desk: Desk, tenure: Tenure, units: frozenset[str] | None = None) -> Next:
@@ -114,7 +49,9 @@ async def reconcile(desk: Desk, tenure: Tenure, units: frozenset[str] | None = N
         return await _held(desk, tenure, problem)
     _take_in(tenure, proposal, units)
     desk.watch(proposal)
-    following = await _carry_out(desk, tenure, proposal, units)
+    following = Next()
+    plan = _paced(desk, tenure, proposal.plan, following)
+    await carry_out(desk, tenure, plan, following, _round(desk, tenure, units, following))
     _schedule_troubles(tenure, proposal, following)
     _note_blocked(tenure, proposal)
     await _write(desk, tenure, working=bool(tenure.unwanted))
@@ -173,148 +110,16 @@ def _take_in(tenure: Tenure, proposal: Proposal, units: frozenset[str] | None) -
     tenure.attempts.pop(WHOLE, None)
 
 
-async def _carry_out(desk: Desk, tenure: Tenure, proposal: Proposal, units: frozenset[str] | None) -> Next:
-    """Remember, execute, and decide again about what was stale."""
-    following = Next()
-    plan = _patient(desk, tenure, _contested(desk, tenure, proposal.plan, following), following)
-    for attempt in range(ROUNDS):
-        await _remember(desk, tenure, plan)
-        stale = await _execute(desk, tenure, plan, following, last=attempt == ROUNDS - 1)
-        if not stale:
-            break
-        again = Request(desk.now(), units, fresh=stale, only=stale)
-        parent = tenure.parent
-        plan = (await propose(desk.around(parent), parent, tenure.records, again)).plan
-    return following
+def _paced(desk: Desk, tenure: Tenure, plan: Plan, following: Next) -> Plan:
+    return patient(desk, tenure, contested(desk, tenure, plan, following), following)
 
 
-def _contested(desk: Desk, tenure: Tenure, plan: Plan, following: Next) -> Plan:
-    """A target that somebody else keeps changing is left alone for a while."""
-    now = desk.monotonic()
-    decisions = []
-    for decision in plan.decisions:
-        wait = truce(tenure.repairs.get(decision.key, ()), now) if decision.reason == Reason.DRIFTED else 0.0
-        if wait > 0:
-            message = f"somebody keeps changing what we apply to {decision.key}: repairs are slowed down"
-            decision = replace(decision, verb=Verb.SKIP, reason=Reason.CONTESTED, message=message)
-            following.soon(_unit(decision), wait)
-        decisions.append(decision)
-    return replace(plan, decisions=tuple(decisions))
+def _round(desk: Desk, tenure: Tenure, units: frozenset[str] | None, following: Next) -> Round:
+    async def again(stale: frozenset[Key]) -> Plan:
+        request = Request(desk.now(), units, fresh=stale, only=stale)
+        return (await propose(desk.around(tenure.parent), tenure.parent, tenure.records, request)).plan
 
-
-def _patient(desk: Desk, tenure: Tenure, plan: Plan, following: Next) -> Plan:
-    """What we made is removed a moment after it is not wanted any more.
-
-    A target that moves to another parent is taken over meanwhile, whichever of the two parents was edited first.
-    """
-    now = desk.monotonic()
-    waiting: dict[Key, float] = {}
-    for decision in plan.decisions:
-        since = tenure.unwanted.pop(decision.key, now)
-        left = since + desk.patience - now
-        if decision.verb == Verb.REMOVE and left > TICK:
-            waiting[decision.key] = since
-            following.soon(_unit(decision), left)
-    tenure.unwanted.update(waiting)
-    return replace(plan, decisions=tuple(decision for decision in plan.decisions if decision.key not in waiting))
-
-
-async def _remember(desk: Desk, tenure: Tenure, plan: Plan) -> None:
-    """The wider memory first: finalizer, then a record of all that is about to be made."""
-    if plan.writes and FINALIZER not in tenure.parent.finalizers:
-        await _finalizer(desk, tenure, present=True)
-    announced = {d.key: record for d in plan.decisions if (record := announce(d, plan.owner)) is not None}
-    if announced:
-        tenure.records.update(announced)
-        await _write(desk, tenure, working=True)
-
-
-async def _execute(desk: Desk, tenure: Tenure, plan: Plan, following: Next, *, last: bool) -> frozenset[Key]:
-    """Carry out a plan. Answers the targets that must be read and decided again."""
-    stale: set[Key] = set()
-    pruned = 0
-    failed: dict[str, list[Problem]] = {}
-    uid = tenure.parent.uid
-    around = desk.around(tenure.parent)
-    hand = Hand(
-        desk.cluster,
-        desk.now,
-        exists=around.exists,
-        holds=lambda: desk.holds(uid),
-        between=_yielding(desk, tenure, following),
-        width=desk.width,
-    )
-    tenure.in_flight.update(decision.key for decision in plan.writes)
-    try:
-        async for outcome in execute(hand, plan):
-            decision = outcome.decision
-            _settle(desk, tenure, outcome, following)
-            pruned += outcome.wrote and decision.verb in PRUNES
-            if outcome.stale and not last:
-                stale.add(outcome.decision.key)
-            elif (problem := outcome.problem or _unseen(decision)) is not None:
-                failed.setdefault(_unit(decision), []).append(problem)
-            if outcome.wrote and decision.reason == Reason.DRIFTED:
-                tenure.repaired(decision.key, desk.monotonic())
-    finally:
-        tenure.in_flight.difference_update(decision.key for decision in plan.writes)
-    tenure.prune(pruned, desk.now().timestamp())
-    _schedule_failures(tenure, plan, failed, following)
-    return frozenset(stale)
-
-
-def _settle(desk: Desk, tenure: Tenure, outcome: Outcome, following: Next) -> None:
-    """The outcome goes into the records; what is waited for, into the watches."""
-    decision, record = outcome.decision, outcome.record
-    key = decision.key
-    former = decision.item.record
-    if record is None and former is not None and decision.item.desired is None:
-        record = _unsure(desk, tenure, former, following)
-    if record is None:
-        tenure.records.pop(key, None)
-    else:
-        tenure.records[key] = record
-    desired = decision.item.desired
-    if record is not None and desired is not None and _waits(tenure, decision, record.reason):
-        following.waits.add(Wait(resource_of(desired), desired.ref.namespace, desired.ref.name, desired.unit))
-    desk.settled(tenure, outcome)
-
-
-def _waits(tenure: Tenure, decision: Decision, reason: Reason) -> bool:
-    """Does a target wait for its object, and does no other watch show how that changes?"""
-    if reason in (Reason.CONDITION_NOT_MET, Reason.CONDITION_FAILED):
-        live = decision.item.live
-        return live is None or live.held_by(tenure.parent.manager) is None
-    return reason in (Reason.FOREIGN, Reason.FIELD_TAKEN)
-
-
-def _unseen(decision: Decision) -> Problem | None:
-    """Why a target could not be looked at, where no event tells that it can be now."""
-    problem = decision.item.condition
-    return problem if isinstance(problem, Forbidden | Unavailable | Stale) else None
-
-
-def _unsure(desk: Desk, tenure: Tenure, former: Record, following: Next) -> Record | None:
-    """A write that may still land keeps its record for a while: its answer was lost, or another replica was in charge."""
-    grace = max(desk.grace(tenure.parent.uid), WRITE_TIMEOUT if former.pending else 0.0)
-    if not grace or not former.resource:
-        return None
-    now = desk.now()
-    since = _moment(former.gone) if former.gone else now
-    left = grace - (now - since).total_seconds()
-    if left <= 0:
-        return None
-    following.soon(former.unit, left)
-    return replace(former, gone=stamp(since), ok=True, reason=Reason.ABSENT, message="")
-
-
-def _moment(text: str) -> datetime:
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-
-
-def _unit(decision: Decision) -> str:
-    source = decision.item.desired or decision.item.record
-    return source.unit if source is not None else WHOLE
+    return Round(lambda: _write(desk, tenure, working=True), again, _yielding(desk, tenure, following))
 
 
 def _yielding(desk: Desk, tenure: Tenure, following: Next) -> Callable[[], Awaitable[None]]:
@@ -333,15 +138,6 @@ def _yielding(desk: Desk, tenure: Tenure, following: Next) -> Callable[[], Await
             tenure.nested = False
 
     return between
-
-
-def _schedule_failures(tenure: Tenure, plan: Plan, failed: Mapping[str, list[Problem]], following: Next) -> None:
-    for unit in {_unit(decision) for decision in plan.decisions} - failed.keys():
-        tenure.attempts.pop(unit, None)
-    for unit, problems in failed.items():
-        attempt = tenure.attempt(unit)
-        for problem in problems:
-            following.soon(unit, backoff(problem, attempt, random.random()))  # noqa: S311 - spreads load
 
 
 def _schedule_troubles(tenure: Tenure, proposal: Proposal, following: Next) -> None:
@@ -380,43 +176,13 @@ async def _take_down(desk: Desk, tenure: Tenure) -> Next:
     following = Next()
     if FINALIZER not in tenure.parent.finalizers:
         return Next(finished=True)
-    request = Request(desk.now())
-    tenure.wanted.clear()
-    for attempt in range(ROUNDS):
-        proposal = await propose_nothing(desk.around(tenure.parent), tenure.parent, tenure.records, request)
-        stale = await _execute(desk, tenure, proposal.plan, following, last=attempt == ROUNDS - 1)
-        if not stale:
-            break
-        request = Request(desk.now(), fresh=stale, only=stale)
+    await take_back(desk, tenure, following, lambda: _write(desk, tenure, working=True))
     if tenure.records:
         await _write(desk, tenure)
         return following
     await tenure.memory.forget()
-    await _finalizer(desk, tenure, present=False)
+    await set_finalizer(desk, tenure, present=False)
     return Next(finished=True)
-
-
-async def _finalizer(desk: Desk, tenure: Tenure, *, present: bool) -> None:
-    """Put our finalizer on the parent, or take it off."""
-    parent = tenure.parent
-    resource = await desk.cluster.resource(parent.kind.api_version, parent.kind.kind)
-    for _ in range(ROUNDS):
-        others = [name for name in parent.finalizers if name != FINALIZER]
-        wanted = [*others, FINALIZER] if present else others
-        if present and parent.deleting:
-            raise Stale(f"{parent} is being deleted")
-        metadata = {"resourceVersion": parent.resource_version, "uid": parent.uid, "finalizers": wanted}
-        try:
-            changed = await desk.cluster.merge_patch(resource, parent.namespace, parent.name, {"metadata": metadata})
-        except Stale:
-            found = await desk.cluster.get(resource, parent.namespace, parent.name)
-            if found is None or found["metadata"]["uid"] != parent.uid:
-                return
-            parent = Parent(parent.kind, found)
-            continue
-        tenure.parent = Parent(parent.kind, changed)
-        return
-    raise Unavailable(f"{parent} changes faster than its finalizer can be set")
 
 
 # Writing down.

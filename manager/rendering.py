@@ -47,17 +47,23 @@ async def render(
     """Read the inputs of each unit and group, render them, and put what comes out where it belongs."""
     result = Rendering()
     pairs = [(unit, group, index) for unit in units for index, group in enumerate(intent.groups) if _applies(group, unit, around)]
-    jobs = await inputs.jobs(pairs)
-    rendered = iter(await around.renderer.render([job for job in jobs if isinstance(job, Job)], now))
     documents: list[tuple[Document, Place]] = []
-    for (unit, group, index), job in zip(pairs, jobs, strict=True):
-        answer = job if isinstance(job, Problem) else next(rendered)
+    for (unit, group, index), answer in zip(pairs, await _answers(around, inputs, pairs, now), strict=True):
         if isinstance(answer, Problem):
             result.fail(unit.key, answer, _title(group, index))
             continue
         for document in answer:
             source = f"{_title(group, index)} {document.source}"
-            where = Place(unit, intent.scope.kind, inputs.parent.kind.namespaced, owner.account, group.policy, source)
+            where = Place(
+                unit,
+                intent.scope.kind,
+                inputs.parent.kind.namespaced,
+                owner.account,
+                group.policy,
+                source,
+                until=intent.gate.until if intent.gate else "",
+                trusted=bool(group.rendered),
+            )
             documents.append((document, where))
     targets = await _placed(around, documents, result, records)
     result.desired, clashes = distinct(targets)
@@ -65,6 +71,21 @@ async def render(
         if target.key in clashes:
             _fault(result, target.ref, target.unit, target.tenant, target.sources[0], clashes[target.key], records)
     return result
+
+
+async def _answers(
+    around: Surroundings, inputs: Inputs, pairs: Sequence[tuple[Unit, Group, int]], now: datetime
+) -> list[list[Document] | Problem]:
+    """What each group comes to, for its unit."""
+    jobs = iter(await inputs.jobs([pair for pair in pairs if not pair[1].rendered]))
+    found = [_as_they_are(group) if group.rendered else next(jobs) for _, group, _ in pairs]
+    rendered = iter(await around.renderer.render([one for one in found if isinstance(one, Job)], now))
+    return [next(rendered) if isinstance(one, Job) else one for one in found]
+
+
+def _as_they_are(group: Group) -> list[Document]:
+    """What was rendered before is not looked at as a template again."""
+    return [Document(manifest, f"targets[{number}]") for number, manifest in enumerate(group.rendered)]
 
 
 def _applies(group: Group, unit: Unit, around: Surroundings) -> bool:

@@ -9,14 +9,19 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 
 import structlog
 
 from apis.intent import Identity
 from apis.kind import Parent, kinds
+from apis.meta import Manifest, Ref
 from apis.problems import Blocked, Forbidden, Invalid, Problem
 from apis.reasons import Reason
+from manager.admission.handlers import handlers, template_reader
 from manager.admission.keep import keep
+from manager.admission.serve import Serving, served, serving
 from manager.cluster import ApiCluster
 from manager.controller import Controller, Options, Told
 from manager.credentials import load
@@ -27,8 +32,12 @@ from manager.health import Exposition, Health
 from manager.http import Client
 from manager.lease import Elector
 from manager.metrics import CONTENT_TYPE, Metrics, Share
+from manager.permits import tellings
+from manager.permits.desk import Ears, Permits
+from manager.permits.keys import Keyring
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
+from manager.servertime import ServerTime
 from manager.tenure import Tenure
 from manager.world import Cluster
 from policy.account import Accounts
@@ -49,7 +58,11 @@ FINISH = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How one replica runs; see `copyhold run --help`. `listen` is "ADDRESS:PORT", "" for no server."""
+    """How one replica runs; see `copyhold run --help`. `listen` is "ADDRESS:PORT", "" for no server.
+
+    `admission_url` is `https://HOST:PORT`, `admission_service` "NAMESPACE/NAME:PORT", `admission_listen` "ADDRESS:PORT" and
+    `admission_certificate` a folder; "" for none.
+    """
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -63,11 +76,20 @@ class Settings:
     workers: int = 4
     width: int = 24
     render_workers: int = 1
+    admission_url: str = ""
+    admission_service: str = ""
+    admission_listen: str = ""
+    admission_certificate: str = ""
 
     @property
     def accounts(self) -> Accounts:
         """What policy wants to know of accounts."""
         return Accounts(self.default_account, self.namespace, frozenset(self.allowed_accounts))
+
+    @property
+    def admission(self) -> Serving | None:
+        """Where admission is served; None for nowhere. Raises Invalid, naming the flag."""
+        return serving(self.admission_url, self.admission_service, self.admission_listen, self.admission_certificate)
 
 
 async def run(settings: Settings) -> int:
@@ -105,10 +127,12 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
         electing = _Electing(settings, metrics)
         client = Client(endpoint, gate=electing.gate)
         stack.push_async_callback(client.close)
-        cluster = ApiCluster(client, observer=_observer(metrics))
+        clock = ServerTime(_utc_now, time.monotonic)
+        cluster = ApiCluster(client, observer=_observer(metrics), heard=clock.heard)
         recorder = Recorder(cluster, metrics, instance=settings.identity)
         renderer = Renderer(workers=settings.render_workers, rendered=metrics.rendered, restarted=metrics.render_worker_restarted)
         stack.push_async_callback(renderer.close)
+        permits = _permits(cluster, settings, clock, recorder, metrics) if settings.admission is not None else None
         controller = Controller(
             cluster,
             renderer,
@@ -117,14 +141,23 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
             elector=electing.holder,
             told=_told(recorder, metrics),
             keep_policies=lambda: _keep(cluster, settings, electing.holder),
+            now=clock,
+            permits=permits,
         )
-        health = Health(lambda: _missing(controller), Exposition(lambda: _text(metrics, controller), CONTENT_TYPE))
+        health = Health(lambda: _missing(controller), Exposition(lambda: _text(metrics, controller, clock), CONTENT_TYPE))
         if settings.listen:
             bound = await _listen(health, settings.listen)
             stack.push_async_callback(health.stop)
             log.info("listening", address=bound)
         await _check_kinds(cluster)
         await _keep(cluster, settings, Alone())
+        if permits is not None and settings.admission is not None:
+            await permits.keyring.refresh()
+            asked = handlers(cluster, renderer, permits.keyring.sign, clock)
+            holds = partial(electing.holder.holds, POLICIES)
+            await stack.enter_async_context(served(cluster, settings.admission, asked, namespace=settings.namespace, holds=holds))
+        else:
+            log.info("permits are left alone: no admission is served (--admission-service or --admission-url)")
         telling = asyncio.create_task(recorder.run(), name="events")
         stack.push_async_callback(_finish, telling, recorder)
         stack.push_async_callback(electing.stop)  # after the controller has stopped: no write is under way any more
@@ -244,6 +277,24 @@ async def _keep(cluster: Cluster, settings: Settings, holder: Holder) -> None:
         log.info("admission policies written", names=list(written))
 
 
+def _permits(cluster: Cluster, settings: Settings, clock: ServerTime, recorder: Recorder, metrics: Metrics) -> Permits:
+    """What serving permits needs: the keys that all replicas share, and who hears of each transition."""
+
+    def transition(permit: Manifest, made: Manifest) -> None:
+        log.info("permit", **tellings.line(permit, made))
+        recorder.record(tellings.notice(permit, made))
+
+    def stands(permit: Manifest, phase: str, overdue: bool) -> None:
+        metrics.permit(Ref.of(permit), phase, overdue=overdue)
+
+    ears = Ears(transition, stands, metrics.approved, metrics.removed)
+    return Permits(Keyring(cluster, settings.namespace, clock), settings.namespace, template_reader(cluster), ears)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 async def _finish(telling: "asyncio.Task[None]", recorder: Recorder) -> None:
     telling.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -267,8 +318,13 @@ def _told(recorder: Recorder, metrics: Metrics) -> Told:
     def dropped(parent: Parent) -> None:
         with contextlib.suppress(KeyError):  # it never had a pass
             metrics.forget(parent.ref)
+        with contextlib.suppress(KeyError):
+            metrics.forget_permit(parent.ref)
 
-    return Told(event, passed, dropped, metrics.conflict, metrics.watch_restarted)
+    def template(manifest: Manifest, ready: bool) -> None:
+        metrics.template(Ref.of(manifest), ready=ready)
+
+    return Told(event, passed, dropped, template, metrics.conflict, metrics.watch_restarted)
 
 
 def _share(tenure: Tenure) -> Share:
@@ -304,7 +360,9 @@ def _missing(controller: Controller) -> list[str]:
     return controller.watches.missing()
 
 
-def _text(metrics: Metrics, controller: Controller) -> bytes:
+def _text(metrics: Metrics, controller: Controller, clock: ServerTime) -> bytes:
+    if clock.skew is not None:
+        metrics.clock_skew.set(clock.skew.total_seconds())
     metrics.queue_depth.set(len(controller.queue))
     metrics.watches_open.set(controller.watches.open)
     return metrics.text()

@@ -94,7 +94,7 @@ class Sight:
         return False
 
 
-async def read_metadata(world: World, resource: Resource, key: Key, actor: Actor) -> Manifest | None:
+async def read_metadata(world: World, resource: Resource, key: Key, actor: Actor | None) -> Manifest | None:
     """As the manager, who may read the metadata of what it watches; as the account for a kind that it may not."""
     try:
         return await world.get(resource, key.namespace, key.name, metadata=True)

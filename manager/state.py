@@ -14,12 +14,13 @@ from policy.tenancy import Tenancy, tenancy
 
 @dataclass(slots=True)
 class State:
-    """Tenants and parents whole, namespaces as metadata. Updated by watch events, read synchronously."""
+    """Tenants, templates and parents whole, namespaces as metadata. Updated by watch events, read synchronously."""
 
     parents: dict[str, Parent] = field(default_factory=dict)  # by UID
     tenants: dict[str, Manifest] = field(default_factory=dict)  # by name
+    templates: dict[str, Manifest] = field(default_factory=dict)  # permit templates, by UID
     namespaces: dict[str, Manifest] = field(default_factory=dict)  # by name
-    _intents: dict[str, tuple[int, Intent | None]] = field(default_factory=dict)
+    _intents: dict[str, tuple[int | str, Intent | None]] = field(default_factory=dict)
     _selectors: dict[str, tuple[int, Selector]] = field(default_factory=dict)
     _tenancy: Tenancy | None = None
 
@@ -50,14 +51,15 @@ class State:
         return known[1]
 
     def intent(self, parent: Parent) -> Intent | None:
-        """The intent of a parent, parsed once per generation; None while its spec is invalid."""
+        """The intent of a parent, parsed once per generation (of a gated one: per version); None while its spec is invalid."""
+        version = parent.resource_version if parent.kind.gated else parent.generation
         known = self._intents.get(parent.uid)
-        if known is None or known[0] != parent.generation:
+        if known is None or known[0] != version:
             try:
                 intent: Intent | None = parent.intent()
             except Invalid:
                 intent = None
-            known = self._intents[parent.uid] = (parent.generation, intent)
+            known = self._intents[parent.uid] = (version, intent)
         return known[1]
 
     def forget(self, uid: str) -> None:
@@ -92,8 +94,10 @@ def is_ready(parent: Parent) -> bool:
 
 
 def visible_change(before: Parent | None, after: Parent) -> bool:
-    """Did anything change that a pass would look at? Our own status writes and finalizers do not count."""
+    """Did anything change that a pass would look at? Our own status writes and finalizers do not count, but asked transitions."""
     if before is None:
+        return True
+    if after.kind.gated and before.status.get("transitions") != after.status.get("transitions"):
         return True
     return (
         before.generation != after.generation

@@ -12,9 +12,9 @@ from apis.meta import Manifest
 from apis.problems import Invalid, Problem, Stale
 from apis.reasons import Reason
 from manager.elector import Elector
-from manager.execute import stamp
 from manager.state import State
 from manager.world import Cluster
+from policy.permits.moments import stamp
 from policy.tenancy import Tenancy
 
 log = structlog.get_logger("copyhold")

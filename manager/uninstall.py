@@ -1,7 +1,8 @@
 """Takes Copyhold out of a cluster, so that nothing is left that only it could take away: finalizers, marks, policies.
 
     --remove   1. delete all parents     the running manager takes their targets back and the finalizers off; wait for that
-    --keep     1. of each parent: marks off its targets, finalizer off, delete it, drop its TargetRecords
+    --keep     0. with --stop, the manager's Deployment is scaled to zero
+               1. of each parent: marks off its targets, finalizer off, delete it, drop its TargetRecords
     both       2. marks that are still somewhere, TargetRecords of parents that are gone, admission policies, CRDs if asked
 
 Every step starts from what is there, so an uninstall that was interrupted is simply run again.
@@ -11,7 +12,7 @@ Assumption of `--keep`: no manager runs, since it would apply again what is let 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 from apis.kind import Kind, Parent, kinds, parents
@@ -41,6 +42,7 @@ WIDTH = 16
 """Targets that are let go side by side."""
 
 LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases", True)
+DEPLOYMENT = Resource("apps", "v1", "Deployment", "deployments", True)
 
 Tell = Callable[[str], None]
 Only = Callable[[Parent], bool]
@@ -79,6 +81,34 @@ def alive(leases: Iterable[Manifest], now: datetime) -> list[str]:
         if renewed and now - datetime.fromisoformat(renewed) <= bound:
             found.add(spec["holderIdentity"])
     return sorted(found)
+
+
+async def stop(cluster: ApiCluster, namespace: str, name: str, tell: Tell, seconds: float) -> None:
+    """Scale the manager's Deployment to zero, and wait until its replicas are gone and their Leases have run out.
+
+    Waits at most so many seconds: `managers` says afterwards whether it was enough. A Deployment that is gone runs nothing.
+    """
+    started = monotonic()
+    try:
+        await cluster.merge_patch(DEPLOYMENT, namespace, name, {"spec": {"replicas": 0}})
+        while monotonic() - started < seconds:
+            replicas = await _replicas(cluster, namespace, name)
+            running = await managers(cluster, namespace, datetime.now(UTC))
+            if not replicas and not running:
+                return
+            tell(f"waiting for the manager to end: {replicas} replicas, Leases of {', '.join(running) or 'none'}")
+            await asyncio.sleep(PAUSE)
+    except Gone:
+        return
+
+
+async def _replicas(cluster: ApiCluster, namespace: str, name: str) -> int:
+    """How many replicas a Deployment still has, as its controller says. Raises Gone when it does not exist."""
+    found = await cluster.get(DEPLOYMENT, namespace, name)
+    if found is None:
+        raise Gone(f"Deployment {namespace}/{name} does not exist")
+    replicas: int = (found.get("status") or {}).get("replicas") or 0
+    return replicas
 
 
 # Parents.

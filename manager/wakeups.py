@@ -29,6 +29,8 @@ class Wakeups:
     tenures: dict[str, Tenure]
     reserved: frozenset[str]
     tenant_changed: Callable[[str], None] = lambda _name: None
+    template_changed: Callable[[str], None] = lambda _uid: None
+    spaces_changed: Callable[[], None] = lambda: None
     young: Callable[[str], float] = lambda _uid: 0.0  # seconds for which a write of the replica before us may still land
     sources: dict[Source, dict[str, frozenset[str]]] = field(default_factory=dict)
 
@@ -52,6 +54,15 @@ class Wakeups:
             if intent is not None and parent.name in intent.depends_on:
                 self.queue.add(other.uid)
 
+    def template(self, manifest: Manifest) -> None:
+        """A permit template was made, changed or deleted: it is judged again, and permits that wait for it look again."""
+        self.template_changed(manifest["metadata"]["uid"])
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
+        for parent in self.state.parents.values():
+            wanted = (parent.object.get("spec") or {}).get("template") or {}
+            if parent.kind.gated and (wanted.get("kind"), wanted.get("name")) == (kind, name):
+                self.queue.add(parent.uid)
+
     # Tenants and namespaces.
 
     def places(self, namespaces: set[str], tenants: set[str], before: Tenancy) -> None:
@@ -61,6 +72,8 @@ class Wakeups:
         changed = namespaces | moved
         for name in tenants | {owner for space in changed for owner in (before.owner.get(space), now.owner.get(space)) if owner}:
             self.tenant_changed(name)
+        if changed:
+            self.spaces_changed()
         for parent in list(self.state.parents.values()):
             if self._whole(parent, changed, tenants, now):
                 self.queue.add(parent.uid)

@@ -17,12 +17,13 @@ from itertools import islice
 
 import structlog
 
+from apis.copyhold.tenant import KIND as TENANT
 from apis.kind import Kind, Parent, find, kinds
 from apis.meta import GROUP, MANAGED, Key, Manifest
 from apis.problems import Problem
+from manager.desk import Wait
 from manager.index import Index
 from manager.inputs import Source
-from manager.reconcile import Wait
 from manager.state import State
 from manager.wakeups import Wakeups, namespace_of
 from manager.watch import Replace, follow
@@ -202,7 +203,7 @@ class Watches:
 
     def _own(self, kind: Kind) -> Stream:
         resource = Resource(kind.group, kind.version, kind.kind, kind.plural, kind.namespaced)
-        handler = self._tenant if kind.lower is None else self._parent
+        handler = self._parent if kind.lower is not None else self._tenant if kind.kind == TENANT.kind else self._template
         return self._follow(kind.plural, resource, handler)
 
     def _parent(self, event: Event) -> None:
@@ -218,6 +219,19 @@ class Watches:
             self._state.parents[parent.uid] = parent
             self._wakeups.parent(before, parent)
 
+    def _template(self, event: Event) -> None:
+        uid = event.object["metadata"]["uid"]
+        before = self._state.templates.get(uid)
+        if event.type == "DELETED":
+            self._state.templates.pop(uid, None)
+        else:
+            self._state.templates[uid] = event.object
+        same = (
+            before is not None and _looks(before) == _looks(event.object) and before.get("status") == event.object.get("status")
+        )
+        if event.type == "DELETED" or not same:
+            self._wakeups.template(event.object)
+
     def _tenant(self, event: Event) -> None:
         name = event.object["metadata"]["name"]
         before = self._state.tenants.get(name)
@@ -228,6 +242,9 @@ class Watches:
         if event.type == "DELETED" or before is None or _looks(before) != _looks(event.object):
             self._tenants.add(name)
             self._settle()
+        elif before.get("status") != event.object.get("status"):
+            # Its status may have been compared with one that was not the latest: the watch was behind.
+            self._wakeups.tenant_changed(name)
 
     # Namespaces.
 
@@ -398,6 +415,11 @@ class Watches:
                 await self._keep_policies()
             except Problem as problem:
                 log.warning("admission policies not kept", reason=str(problem.reason), message=str(problem))
+
+
+def _judged(template: Manifest) -> tuple[object, ...]:
+    """What of a template concerns permits: what it says, and whether it was found right."""
+    return *_looks(template), template.get("status")
 
 
 def _looks(manifest: Manifest) -> tuple[object, ...]:

@@ -59,7 +59,11 @@ class Listing:
 
 
 class World(Protocol):
-    """Reads. `actor` None reads as the manager itself, which is only done with metadata and with kinds that are ours."""
+    """Reads.
+
+    `actor` None reads as the manager itself, which is only done with metadata, with kinds that are ours, and with roles and
+    bindings: what rights a permit gives is found out from all of them.
+    """
 
     async def resource(self, api_version: str, kind: str) -> Resource:
         """The served kind; Blocked(KindUnknown) when discovery of its group succeeded without it, Unavailable when it failed."""
@@ -110,7 +114,11 @@ class Applied:
 
 
 class Cluster(World, Protocol):
-    """Writes. Bodies are JSON bytes; each method is one request."""
+    """Writes. Bodies are JSON bytes; each method is one request.
+
+    `proof` is the UID of the parent for which the manager writes as itself: it goes along as the extra by which admission knows
+    the manager.
+    """
 
     async def apply(
         self,
@@ -122,6 +130,7 @@ class Cluster(World, Protocol):
         manager: str,
         force: bool = False,
         actor: Actor | None = None,
+        proof: str = "",
         dry_run: bool = False,
         metadata: bool = True,
     ) -> Applied:
@@ -138,12 +147,21 @@ class Cluster(World, Protocol):
         manager: str = "",
         actor: Actor | None = None,
         subresource: str = "",
+        proof: str = "",
     ) -> Manifest:
         """A JSON patch; a failed `test` operation is Stale. Answers metadata only, except for a subresource."""
         ...
 
     async def merge_patch(
-        self, resource: Resource, namespace: str, name: str, patch: Manifest, *, manager: str = "", subresource: str = ""
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: Manifest,
+        *,
+        manager: str = "",
+        subresource: str = "",
+        proof: str = "",
     ) -> Manifest:
         """A JSON merge patch as the manager itself; a resourceVersion in it makes it conditional (Stale)."""
         ...
@@ -165,6 +183,7 @@ class Cluster(World, Protocol):
         uid: str,
         resource_version: str,
         actor: Actor | None = None,
+        proof: str = "",
         late: bool = False,
     ) -> bool:
         """DELETE with preconditions, background propagation. True when the object is gone at once, False when it is terminating.

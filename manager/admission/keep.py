@@ -1,4 +1,4 @@
-"""Installs our policies, keeps them as they should be, and takes them away."""
+"""Installs our policies, keeps them as they should be, and takes them away, the webhooks too."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,13 @@ import orjson
 
 from apis.meta import Manifest
 from apis.problems import Gone
-from manager.admission import guards
-from manager.admission.policies import API_VERSION, BINDING, POLICY, SELECTOR, Policy
+from manager.admission import guards, permits
+from manager.admission.policies import API_VERSION, BINDING, MUTATING, POLICY, SELECTOR, VALIDATING, Policy
 from manager.admission.protection import protection
 from manager.world import Cluster
 
 MANAGER = "copyhold.dev/admission"
-"""The field manager that creates the policies."""
+"""The field manager that creates the policies and webhooks."""
 
 
 def policies(*, manager_namespace: str, allowed: Sequence[str] = ()) -> tuple[Policy, ...]:
@@ -23,6 +23,8 @@ def policies(*, manager_namespace: str, allowed: Sequence[str] = ()) -> tuple[Po
         guards.tenants(),
         guards.tenant_label(),
         guards.records(),
+        permits.changes(),
+        permits.deletion(),
     )
 
 
@@ -40,16 +42,16 @@ async def keep(cluster: Cluster, *, manager_namespace: str, allowed: Sequence[st
     Raises the problems of the cluster; Stale when another replica was at it in the same moment.
     """
     wanted = manifests(manager_namespace=manager_namespace, allowed=allowed)
-    return tuple([_title(manifest) for manifest in wanted if await _keep(cluster, manifest)])
+    return tuple([_title(manifest) for manifest in wanted if await put(cluster, manifest)])
 
 
 async def remove(cluster: Cluster) -> tuple[str, ...]:
-    """Delete all our policies and bindings, those of an older version too; answers what was deleted.
+    """Delete all our webhooks, policies and bindings, those of an older version too; answers what was deleted.
 
     To be called before the CRDs go: a policy whose parameters have no kind refuses everything that it sees.
     """
     removed = []
-    for kind in (BINDING, POLICY):
+    for kind in (MUTATING, VALIDATING, BINDING, POLICY):
         resource = await cluster.resource(API_VERSION, kind)
         for live in (await cluster.list(resource, labels=SELECTOR, metadata=True)).items:
             metadata = live["metadata"]
@@ -63,7 +65,8 @@ async def remove(cluster: Cluster) -> tuple[str, ...]:
     return tuple(removed)
 
 
-async def _keep(cluster: Cluster, wanted: Manifest) -> bool:
+async def put(cluster: Cluster, wanted: Manifest) -> bool:
+    """Make one object of admission what it should be; did it have to be written? Raises the problems of the cluster."""
     resource = await cluster.resource(API_VERSION, wanted["kind"])
     name = wanted["metadata"]["name"]
     live = await cluster.get(resource, "", name)
@@ -80,7 +83,8 @@ async def _keep(cluster: Cluster, wanted: Manifest) -> bool:
 
 def _right(live: Manifest, wanted: Manifest) -> bool:
     labels = live["metadata"].get("labels", {})
-    return bool(live["spec"] == wanted["spec"] and labels.items() >= wanted["metadata"]["labels"].items())
+    same = all(live.get(field) == value for field, value in wanted.items() if field != "metadata")
+    return same and labels.items() >= wanted["metadata"]["labels"].items()
 
 
 def _title(manifest: Manifest) -> str:

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from apis.meta import Manifest
+from apis.meta import PARENT_EXTRA, Manifest
 
 API_VERSION = "admissionregistration.k8s.io/v1"
 POLICY = "ValidatingAdmissionPolicy"
 BINDING = "ValidatingAdmissionPolicyBinding"
+MUTATING = "MutatingWebhookConfiguration"
+VALIDATING = "ValidatingWebhookConfiguration"
 
 LABELS = {"app.kubernetes.io/managed-by": "copyhold"}
 SELECTOR = ",".join(f"{key}={value}" for key, value in LABELS.items())
-"""Finds all our policies and bindings, those of an older version too."""
+"""Finds all our policies, bindings and webhooks, those of an older version too."""
 
 SYSTEM = ("system:apiserver", "system:kube-controller-manager", "system:kube-scheduler")
 SYSTEM_ACCOUNTS = "system:serviceaccount:kube-system:"
@@ -20,6 +22,9 @@ NOT_SYSTEM = f"!(request.userInfo.username in {list(SYSTEM)} || request.userInfo
 
 The API server writes its bootstrap roles when it starts and does not become ready while somebody refuses that.
 """
+
+IS_MANAGER = f"(has(request.userInfo.extra) && '{PARENT_EXTRA}' in request.userInfo.extra)"
+"""CEL: the request carries the extra that only the manager may send."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,11 @@ the server; both are left open, and the manager makes the object anew.
 """
 
 from apis.meta import ACCOUNT_PREFIX, GROUP, PARENT_EXTRA, PROTECTED, TARGET_PREFIX
-from manager.admission.policies import NOT_SYSTEM, Policy, Rule, Validation
+from manager.admission.policies import IS_MANAGER, NOT_SYSTEM, Policy, Rule, Validation
 
 NAME = "copyhold-protection"
 MANAGERS = f"{GROUP}/"
 """Field managers of parents begin so."""
-
-_EXTRA = f"(has(request.userInfo.extra) && '{PARENT_EXTRA}' in request.userInfo.extra)"
 
 
 def protection() -> Policy:
@@ -44,7 +42,7 @@ def protection() -> Policy:
         conditions={
             "not-a-system-component": NOT_SYSTEM,
             # Every apply of ours comes by here: it must be out before a variable is computed. Adoption, which is rare, is not.
-            "not-the-manager": f"!{_EXTRA} || (request.operation == 'UPDATE' && !{_labelled('oldObject')})",
+            "not-the-manager": f"!{IS_MANAGER} || (request.operation == 'UPDATE' && !{_labelled('oldObject')})",
         },
         variables=_VARIABLES,
         validations=(_BECOMING, _ADOPTING, _WRITING, _MARKING),
@@ -90,7 +88,7 @@ _VARIABLES = {
     "subresource": "request.?subResource.orValue('')",
     # matchConditions never see namespaceObject: what is on its way out with its namespace must pass here.
     "ending": "namespaceObject != null && has(namespaceObject.metadata.deletionTimestamp)",
-    "parent": f"{_EXTRA} ? request.userInfo.extra['{PARENT_EXTRA}'][0] : ''",
+    "parent": f"{IS_MANAGER} ? request.userInfo.extra['{PARENT_EXTRA}'][0] : ''",
     # The annotation of an account counts together with the target annotation of the same parent: the latter cannot be forged.
     "named": (
         "request.userInfo.username.startsWith('system:serviceaccount:') && variables.oldMarks.exists(k, "

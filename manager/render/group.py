@@ -218,6 +218,8 @@ def query_text(run: Run, place: str, source: str) -> str:
     label = "selector" in place
     if not (_LABEL if label else _NAME).fullmatch(rendered):
         raise Invalid(Reason.RENDER_FAILED, f"{place}: does not render to a {'label value' if label else 'name of an object'}")
+    if not rendered and place.endswith(".name"):
+        raise Invalid(Reason.RENDER_FAILED, f"{place}: renders to nothing, which would mean all objects: give it a name")
     return rendered
 
 

@@ -119,6 +119,60 @@ def test_every_counter_that_an_operator_reads_is_in_the_text():
     assert CONTENT_TYPE.startswith("text/plain")
 
 
+PERMIT = Ref("copyhold.dev", "v1alpha1", "ResourcePermit", "solar", "inc-1042")
+TEMPLATE = Ref("copyhold.dev", "v1alpha1", "GlobalResourcePermitTemplate", "", "pods")
+
+
+def test_a_permit_is_in_one_phase():
+    """The one before has no series any more, and a permit that is gone has none."""
+    metrics = Metrics()
+    where = {"namespace": "solar", "name": "inc-1042"}
+    metrics.permit(PERMIT, "")
+    assert series(metrics, "copyhold_permit_phase") == 0
+    for phase in ("Created", "Requested", "Requested", "Active"):
+        metrics.permit(PERMIT, phase)
+        assert value(metrics, "copyhold_permit_phase", **where, phase=phase) == 1
+        assert series(metrics, "copyhold_permit_phase") == 1
+    metrics.forget_permit(PERMIT)
+    metrics.forget_permit(PERMIT)
+    assert series(metrics, "copyhold_permit_phase") == 0
+
+
+def test_overdue_permits_are_counted_until_their_access_is_gone():
+    """Or the permit is: an alert ends with its cause."""
+    metrics = Metrics()
+    other = Ref("copyhold.dev", "v1alpha1", "ResourcePermit", "lunar", "inc-7")
+    counted = []
+    for permit, overdue in ((PERMIT, True), (PERMIT, True), (other, True), (PERMIT, False), (other, True)):
+        metrics.permit(permit, "Expired", overdue=overdue)
+        counted.append(value(metrics, "copyhold_overdue_permits"))
+    metrics.forget_permit(other)
+    assert [*counted, value(metrics, "copyhold_overdue_permits")] == [1, 1, 2, 1, 1, 0]
+
+
+def test_permits_are_measured_from_review_to_approval_and_from_end_to_gone():
+    """People take hours, removals should take less than a second."""
+    metrics = Metrics()
+    metrics.approved(7200)
+    metrics.removed(0.2)
+    assert value(metrics, "copyhold_permit_approval_seconds_bucket", le="14400.0") == 1
+    assert value(metrics, "copyhold_permit_removal_seconds_bucket", le="0.25") == 1
+    metrics.clock_skew.set(-1.5)
+    assert value(metrics, "copyhold_clock_skew_seconds") == -1.5
+
+
+def test_a_template_is_ready_or_not_or_gone():
+    """As long as it is there, it has one series."""
+    metrics = Metrics()
+    where = {"kind": "GlobalResourcePermitTemplate", "namespace": "", "name": "pods"}
+    for ready in (True, False):
+        metrics.template(TEMPLATE, ready=ready)
+        assert value(metrics, "copyhold_permit_template_ready", **where) == ready
+    metrics.forget_template(TEMPLATE)
+    metrics.forget_template(TEMPLATE)
+    assert series(metrics, "copyhold_permit_template_ready") == 0
+
+
 SHARES = st.builds(
     Share,
     conditions=st.dictionaries(st.sampled_from(["Ready", "Stalled"]), st.booleans()),

@@ -63,6 +63,67 @@ def test_what_is_left_can_be_deleted_by_hand() -> None:
     assert farewell("tools", crds=False) == ("kubectl delete namespace tools",)
 
 
+# Ending the manager.
+
+
+def deployment(stage: Stage, name: str) -> Manifest:
+    """A Deployment of two replicas in the stage's own namespace."""
+    labels = {"app": name}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
+    manifest = ref("apps/v1", "Deployment", name, stage.home)
+    return stage.create(manifest | {"spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": pod}})
+
+
+def held(stage: Stage, holder: str) -> Manifest:
+    """A shard's Lease in the stage's own namespace, renewed just now."""
+    manifest = ref("coordination.k8s.io/v1", "Lease", "copyhold-shard-0", stage.home)
+    renewed = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    manifest["spec"] = {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 4}
+    return stage.create(manifest)
+
+
+def test_a_manager_is_scaled_to_zero_and_waited_for(server: Access, stage: Stage) -> None:
+    """Until its Leases are given back."""
+    manager, shard = deployment(stage, "manager"), held(stage, "pod-1")
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        assert stage.read(manager)["spec"]["replicas"] == 0
+        stage.api.delete(shard).expect(200, 404)
+
+    within(server, lambda cluster: uninstall.stop(cluster, stage.home, "manager", tell, 30))
+    assert told == ["waiting for the manager to end: 0 replicas, Leases of pod-1"]
+
+
+def test_replicas_that_are_still_there_are_waited_for(server: Access, stage: Stage) -> None:
+    """One that has no Lease yet may be about to take one."""
+    manager = deployment(stage, "manager")
+    status = {"replicas": 1, "observedGeneration": 1}
+    stage.api.merge_patch(manager, {"status": status}, subresource="status").expect(200)
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        stage.api.merge_patch(manager, {"status": {"replicas": 0}}, subresource="status").expect(200)
+
+    within(server, lambda cluster: uninstall.stop(cluster, stage.home, "manager", tell, 30))
+    assert told == ["waiting for the manager to end: 1 replicas, Leases of none"]
+
+
+def test_a_manager_that_does_not_end_is_not_waited_for_for_ever(server: Access, stage: Stage) -> None:
+    """The check that follows finds it running, and refuses."""
+    deployment(stage, "manager")
+    held(stage, "pod-1")
+    within(server, lambda cluster: uninstall.stop(cluster, stage.home, "manager", lambda _text: None, 0.5))
+    assert within(server, lambda cluster: uninstall.managers(cluster, stage.home, datetime.now(UTC))) == ["pod-1"]
+
+
+def test_a_deployment_that_is_gone_runs_nothing(server: Access, stage: Stage) -> None:
+    """An uninstall is run again after everything but the marks has been deleted."""
+    within(server, lambda cluster: uninstall.stop(cluster, stage.home, "manager", lambda _text: None, 30))
+
+
 # On a real server that others use too: only the parents of the stage.
 
 
@@ -207,14 +268,18 @@ def call(*words: str) -> Result:
 
 def test_keep_refuses_while_a_manager_runs(stage: Stage, kubeconfig: str) -> None:
     """It would apply again what is let go; the remedy is in the message."""
-    held = ref("coordination.k8s.io/v1", "Lease", "copyhold-shard-0", stage.home)
-    renewed = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    held["spec"] = {"holderIdentity": "pod-1", "renewTime": renewed, "leaseDurationSeconds": 4}
-    stage.create(held)
+    held(stage, "pod-1")
     result = call("uninstall", "--keep", "--namespace", stage.home, "--kubeconfig", kubeconfig)
     assert result.exit_code == 1
     assert "a manager is running (pod-1)" in result.stderr
     assert f"kubectl -n {stage.home} scale" in result.stderr
+
+
+def test_a_manager_that_is_to_take_things_back_is_not_stopped(kubeconfig: str) -> None:
+    """`--stop` with `--remove` is a contradiction."""
+    result = call("uninstall", "--remove", "--stop", "copyhold", "--kubeconfig", kubeconfig)
+    assert result.exit_code == 2
+    assert "--stop belongs to --keep" in result.stderr
 
 
 def test_nothing_is_done_unasked(stage: Stage, kubeconfig: str) -> None:

@@ -268,10 +268,20 @@ class Faulty:
         actor: Actor | None = None,
         dry_run: bool = False,
         metadata: bool = True,
+        proof: str = "",
     ) -> Applied:
         """Counted."""
         send = lambda: self.inner.apply(  # noqa: E731
-            resource, namespace, name, body, manager=manager, force=force, actor=actor, dry_run=dry_run, metadata=metadata
+            resource,
+            namespace,
+            name,
+            body,
+            manager=manager,
+            force=force,
+            actor=actor,
+            proof=proof,
+            dry_run=dry_run,
+            metadata=metadata,
         )
         return await self._pass(send, "apply", resource, namespace, name, body=orjson.loads(body))
 
@@ -285,19 +295,28 @@ class Faulty:
         manager: str = "",
         actor: Actor | None = None,
         subresource: str = "",
+        proof: str = "",
     ) -> Manifest:
         """Counted."""
         send = lambda: self.inner.json_patch(  # noqa: E731
-            resource, namespace, name, operations, manager=manager, actor=actor, subresource=subresource
+            resource, namespace, name, operations, manager=manager, actor=actor, subresource=subresource, proof=proof
         )
         return await self._pass(send, "json_patch", resource, namespace, name, body=operations, subresource=subresource)
 
     async def merge_patch(
-        self, resource: Resource, namespace: str, name: str, patch: Manifest, *, manager: str = "", subresource: str = ""
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: Manifest,
+        *,
+        manager: str = "",
+        subresource: str = "",
+        proof: str = "",
     ) -> Manifest:
         """Counted."""
         send = lambda: self.inner.merge_patch(  # noqa: E731
-            resource, namespace, name, patch, manager=manager, subresource=subresource
+            resource, namespace, name, patch, manager=manager, subresource=subresource, proof=proof
         )
         return await self._pass(send, "merge_patch", resource, namespace, name, body=patch, subresource=subresource)
 
@@ -321,10 +340,11 @@ class Faulty:
         uid: str,
         resource_version: str,
         actor: Actor | None = None,
+        proof: str = "",
         late: bool = False,
     ) -> bool:
         """Counted."""
         send = lambda: self.inner.delete(  # noqa: E731
-            resource, namespace, name, uid=uid, resource_version=resource_version, actor=actor, late=late
+            resource, namespace, name, uid=uid, resource_version=resource_version, actor=actor, proof=proof, late=late
         )
         return await self._pass(send, "delete", resource, namespace, name)

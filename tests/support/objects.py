@@ -95,7 +95,15 @@ class Objects:
         return self._write(f"replace {resource.plural} {name}", act)
 
     async def merge_patch(
-        self, resource: Resource, namespace: str, name: str, patch: Manifest, *, manager: str = "", subresource: str = ""
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: Manifest,
+        *,
+        manager: str = "",
+        subresource: str = "",
+        proof: str = "",
     ) -> Manifest:
         """RFC 7386; of a status patch only the status counts."""
 
@@ -115,6 +123,7 @@ class Objects:
         uid: str,
         resource_version: str,
         actor: Actor | None = None,
+        proof: str = "",
         late: bool = False,
     ) -> bool:
         """Gone at once without finalizers, terminating with them."""

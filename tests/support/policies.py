@@ -71,11 +71,14 @@ def _attempts(admin: Api) -> dict[str, Callable[[], Reply]]:
     parent["spec"] = {"resources": [{"template": "x"}]}
     record = ref(f"{GROUP}/v1alpha1", "TargetRecord", CANARY)
     record |= {"parent": {"kind": "Tenant", "name": "x", "uid": "x"}, "shard": 0, "count": 0, "digest": "", "data": ""}
+    permit = ref(f"{GROUP}/v1alpha1", "ResourcePermit", CANARY, "default")
+    permit["spec"] = {"template": {"kind": "ResourcePermitTemplate", "name": "x"}, "requester": {"name": "x", "type": "User"}}
     return {
         "copyhold-protection": lambda: admin.create(marked, dryRun="All"),
         "copyhold-accounts": lambda: admin.create(parent, dryRun="All"),
         "copyhold-tenants": lambda: user.create(_labelled({CANARY: "yes"}), dryRun="All"),
         "copyhold-tenant-label": lambda: user.create(_labelled({f"{GROUP}/tenant": "x"}), dryRun="All"),
+        "copyhold-permits": lambda: admin.create(permit, dryRun="All"),
         "copyhold-records": lambda: user.create(record, dryRun="All"),
     }
 

@@ -13,15 +13,20 @@ import uvloop
 
 from apis.intent import Identity
 from apis.kind import Parent
+from apis.meta import Manifest
 from apis.reasons import Reason
+from manager.admission.handlers import template_reader
 from manager.cluster import ApiCluster
 from manager.controller import Controller, Options
 from manager.controller import Told as Tellings
 from manager.elector import Alone
 from manager.endpoint import Bearer, Endpoint
 from manager.http import Client
+from manager.permits.desk import Ears, Permits
+from manager.permits.keys import Keyring
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
+from manager.world import Cluster
 from policy.account import Accounts
 from tests.realserver.access import Access
 
@@ -82,8 +87,9 @@ class Mine(Alone):
         parent = self.controller.state.parents.get(uid)
         if parent is not None:
             return self.mark in parent.name
-        tenants = self.controller.state.tenants.values()
-        return any(tenant["metadata"]["uid"] == uid and self.mark in tenant["metadata"]["name"] for tenant in tenants)
+        state = self.controller.state
+        others = (*state.tenants.values(), *state.templates.values())
+        return any(each["metadata"]["uid"] == uid and self.mark in each["metadata"]["name"] for each in others)
 
 
 @dataclass
@@ -97,6 +103,8 @@ class Running:
     told: list[Told] = field(default_factory=list)
     wrap: Callable[[Any], Any] = lambda cluster: cluster
     clock: Clock = field(default_factory=Clock)
+    permits: bool = False
+    transitions: list[Manifest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._thread: threading.Thread | None = None
@@ -153,7 +161,14 @@ class Running:
         renderer = Renderer()
         mine = Mine(self.mark)
         self.controller = Controller(
-            cluster, renderer, Schemas(cluster.get_raw), self.options, elector=mine, told=Tellings(self._tell), now=self.clock
+            cluster,
+            renderer,
+            Schemas(cluster.get_raw),
+            self.options,
+            elector=mine,
+            told=Tellings(self._tell),
+            now=self.clock,
+            permits=await self._permits(cluster),
         )
         mine.controller = self.controller
         try:
@@ -164,6 +179,14 @@ class Running:
             await self.controller.stop()
             await renderer.close()
             await client.close()
+
+    async def _permits(self, cluster: Cluster) -> Permits | None:
+        if not self.permits:
+            return None
+        keyring = Keyring(cluster, "copyhold-system", self.clock)
+        await keyring.refresh()
+        ears = Ears(transition=lambda _permit, made: self.transitions.append(made))
+        return Permits(keyring, "copyhold-system", template_reader(cluster), ears)
 
     def _observe(self, method: str, path: str, status: int, _seconds: float) -> None:
         self.sent.append(Sent(method, path, status))

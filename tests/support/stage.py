@@ -18,6 +18,8 @@ GROUP = "copyhold.dev"
 VERSION = f"{GROUP}/v1alpha1"
 RBAC = "rbac.authorization.k8s.io"
 
+PARENTS = frozenset({"GlobalTenantResource", "TenantResource", "ResourcePermit"})
+
 _NUDGES = count(700)
 """Periods for `nudge`: each is new, so that each is an edit."""
 
@@ -197,15 +199,15 @@ class Stage:
         """A manager for the parents of this test, running until the end of the test. Keywords are those of Options."""
         return self.stack.enter_context(self.stopped_manager(**settings))
 
-    def stopped_manager(self, **settings: Any) -> Running:
-        """The same, not started."""
+    def stopped_manager(self, *, permits: bool = False, **settings: Any) -> Running:
+        """The same, not started. With `permits` it serves permits, too."""
         chosen: Options = options(self.account, **settings)
-        self.managers.append(Running(self.access, self.mark, chosen))
+        self.managers.append(Running(self.access, self.mark, chosen, permits=permits))
         return self.managers[-1]
 
     def close(self) -> None:
         """Delete the parents while the manager runs, then stop it, then delete the rest."""
-        parents = [manifest for manifest in self.made if manifest["kind"] in ("GlobalTenantResource", "TenantResource")]
+        parents = [manifest for manifest in self.made if manifest["kind"] in PARENTS]
         for parent in reversed(parents):
             self.api.delete(parent).expect(200, 202, 404)
         if any(manager.alive for manager in self.managers):

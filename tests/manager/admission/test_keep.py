@@ -11,7 +11,7 @@ import pytest
 
 from apis.problems import Gone, Stale
 from manager.admission.keep import MANAGER, keep, manifests, remove
-from manager.admission.policies import API_VERSION, BINDING, POLICY, SELECTOR
+from manager.admission.policies import API_VERSION, BINDING, MUTATING, POLICY, SELECTOR, VALIDATING
 from manager.cluster import ApiCluster
 from manager.endpoint import Bearer, Endpoint
 from manager.http import Client
@@ -21,7 +21,12 @@ from tests.support.api import Manifest
 from tests.support.policies import ALLOWED, MANAGER_NAMESPACE
 
 WANTED = manifests(manager_namespace="copyhold-system")
-KINDS = {POLICY: "validatingadmissionpolicies", BINDING: "validatingadmissionpolicybindings"}
+KINDS = {
+    POLICY: "validatingadmissionpolicies",
+    BINDING: "validatingadmissionpolicybindings",
+    MUTATING: "mutatingwebhookconfigurations",
+    VALIDATING: "validatingwebhookconfigurations",
+}
 
 
 class Memory:
@@ -33,7 +38,7 @@ class Memory:
         self.version = 0
 
     async def resource(self, api_version: str, kind: str) -> Resource:
-        """The two kinds of policies."""
+        """The kinds of policies and webhooks."""
         assert api_version == API_VERSION
         return Resource("admissionregistration.k8s.io", "v1", kind, KINDS[kind], namespaced=False)
 
@@ -179,7 +184,7 @@ async def test_an_uninstall_removes_bindings_before_policies(memory: Memory) -> 
     removed = await remove(cast(Cluster, memory))
     assert not memory.stored
     assert sorted(removed) == sorted(_titles())
-    assert [title.partition("/")[0] for title in removed] == [BINDING] * 5 + [POLICY] * 5
+    assert [title.partition("/")[0] for title in removed] == [BINDING] * 7 + [POLICY] * 7
     assert await remove(cast(Cluster, memory)) == ()
 
 
@@ -194,7 +199,7 @@ async def test_what_somebody_else_removed_is_no_problem(memory: Memory) -> None:
         return await delete(resource, namespace, name, uid=uid, resource_version=resource_version)
 
     memory.delete = racing  # type: ignore[method-assign]
-    assert len(await remove(cast(Cluster, memory))) == 8
+    assert len(await remove(cast(Cluster, memory))) == 12
     assert not memory.stored
 
 

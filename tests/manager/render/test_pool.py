@@ -282,6 +282,7 @@ async def test_queries_have_their_strings_rendered_or_say_why_not(renderer: Rend
         Query("pull", "v1", "Secret", name="{{ '../x' }}"),
         Query("pull", "v1", "Secret", namespace="{{ nope }}"),
         Query("pull", "v1", "Secret", name="{{ [] }}"),
+        Query("pull", "v1", "Secret", name="{{ '' }}"),
         Query("pull", "v1", "Secret", selector=Selector.of({"a": "{{ 'x,b' }}"})),
         Query("pull", "v1", "Secret", name="{{ now }}"),
     ]

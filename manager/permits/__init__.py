@@ -1,0 +1,1 @@
+"""Permits: temporary access, approved and provable."""
