@@ -17,7 +17,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format test fast bench crds docs facts up lock realserver programs clean
+.PHONY: help setup check format test fast bench crds chart docs facts up lock realserver programs clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -74,6 +74,14 @@ crds: $(READY) ## Write deploy/crds from the models
 	  END { flush() }' "$$new/all"; \
 	ls "$$new"/*.yaml >/dev/null; rm -f deploy/crds/*_*.yaml; mv "$$new"/*.yaml deploy/crds/; ls deploy/crds
 
+# A chart reads no file outside its own folder, so it has copies of what deploy/manager and deploy/crds hold.
+chart: ## Take deploy/crds and deploy/manager into the Helm chart
+	rm -rf deploy/chart/files
+	mkdir -p deploy/chart/files/manager
+	cp -R deploy/crds deploy/chart/files/crds
+	cp deploy/manager/*.yaml deploy/chart/files/manager/
+	rm deploy/chart/files/manager/kustomization.yaml deploy/chart/files/manager/namespace.yaml
+
 docs: $(READY) ## Write docs/reference.md from the models
 	$(BIN)/python -c 'from apis.kind import kinds; from apis.reference import reference; print(reference(kinds()), end="")' \
 	  > docs/.reference && mv docs/.reference docs/reference.md
@@ -93,10 +101,11 @@ lock: ## Resolve the dependencies of pyproject.toml anew (needs uv)
 realserver: $(READY) ## A real control plane in the foreground, to try things by hand
 	$(BIN)/python -m tests.realserver
 
-# Built before pytest starts, so that four minutes of building are seen and no test waits for them. Where they cannot be had, the
+# Built before pytest starts, so that six minutes of building are seen and no test waits for them. Where they cannot be had, the
 # tests that need them are skipped; with CI set that is a failure.
 programs: $(READY)
 	@$(BIN)/python -m tests.realserver.assets >/dev/null || test -z "$$CI"
+	@$(BIN)/python -m tests.helm.assets >/dev/null || test -z "$$CI"
 
 clean: ## Remove the virtual environments, caches and build output
 	rm -rf .venv .venv-* $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
