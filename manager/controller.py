@@ -21,6 +21,7 @@ from manager.elector import Alone, Elector
 from manager.execute import Outcome
 from manager.index import Index
 from manager.memory import Memory
+from manager.permits import vault
 from manager.permits.conduct import conduct
 from manager.permits.desk import Permits
 from manager.permits.keys import Keyring
@@ -76,7 +77,7 @@ class Told:
     event: Callable[[Parent, str, Reason, str], None] = lambda _parent, _type, _reason, _note: None
     passed: Callable[[Tenure, str, float], None] = lambda _tenure, _result, _seconds: None
     dropped: Callable[[Parent], None] = lambda _parent: None
-    template: Callable[[Manifest, bool], None] = lambda _template, _ready: None  # a permit template, and whether it is Ready
+    template: Callable[[Manifest, bool | None], None] = lambda _template, _ready: None  # is it Ready? None: it is gone
     conflict: Callable[[str], None] = lambda _kind: None
     interrupted: Callable[[str, str], None] = lambda _resource, _cause: None  # a watch, and what ended it
 
@@ -288,6 +289,8 @@ class Controller:
             try:
                 with self.elector.writing(SWEEP):
                     cleared = await sweep(self.cluster, self.index, self.state.parents.keys())
+                    if self.permits is not None:
+                        cleared += await vault.sweep(self.cluster, self.permits.namespace, self.state.parents.keys())
             except Problem as problem:
                 log.warning("sweep not finished", reason=str(problem.reason), message=str(problem))
                 continue

@@ -211,7 +211,9 @@ async def _all(world: World, kind: Kind) -> list[Manifest]:
 
 def chosen(found: Iterable[Parent], names: Sequence[str]) -> list[Parent]:
     """The parents that are named, all without names; by kind, namespace and name. Raises Invalid for a name that fits none."""
-    ordered = sorted(found, key=lambda parent: (parent.kind.kind, parent.namespace, parent.name))
+    # What a permit does is shown by its own preview: from its object alone the values of Secrets cannot be known.
+    lasting = (parent for parent in found if not parent.kind.gated)
+    ordered = sorted(lasting, key=lambda parent: (parent.kind.kind, parent.namespace, parent.name))
     if not names:
         return ordered
     fits = {name: [parent for parent in ordered if _is_named(parent, name)] for name in names}

@@ -321,8 +321,11 @@ def _told(recorder: Recorder, metrics: Metrics) -> Told:
         with contextlib.suppress(KeyError):
             metrics.forget_permit(parent.ref)
 
-    def template(manifest: Manifest, ready: bool) -> None:
-        metrics.template(Ref.of(manifest), ready=ready)
+    def template(manifest: Manifest, ready: bool | None) -> None:
+        if ready is None:
+            metrics.forget_template(Ref.of(manifest))
+        else:
+            metrics.template(Ref.of(manifest), ready=ready)
 
     return Told(event, passed, dropped, template, metrics.conflict, metrics.watch_restarted)
 

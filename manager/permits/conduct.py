@@ -132,6 +132,7 @@ class _Pass:
 
     async def _made(self, made: Made) -> bool:
         await self._write(made.status, made.step)
+        self.tenure.sources = {source: frozenset({""}) for source in made.sources}
         if made.problem is not None:
             attempt = self.tenure.attempt(WHOLE)
             pause = backoff(made.problem, attempt, random.random())  # noqa: S311 - spreads load, guards nothing

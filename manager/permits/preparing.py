@@ -8,6 +8,7 @@ from apis.meta import Manifest
 from apis.problems import Blocked, Problem
 from apis.reasons import Reason
 from manager.desk import Desk
+from manager.inputs import Source
 from manager.permits import vault
 from manager.permits.creation import check_offered
 from manager.permits.desk import Permits
@@ -23,11 +24,15 @@ CONDITIONS_NOT_MET = "ApprovalConditionsNotMet"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The status and the step that came of it; without a step, `problem` is what keeps the permit where it is."""
+    """The status and the step that came of it; without a step, `problem` is what keeps the permit where it is.
+
+    `sources` are what was read meanwhile: a change there is a reason to try again.
+    """
 
     status: Manifest
     step: Step | None = None
     problem: Problem | None = None
+    sources: frozenset[Source] = frozenset()
 
 
 async def prepare_permit(desk: Desk, parent: Parent, permits: Permits, status: Manifest, now: datetime) -> Made:
@@ -36,7 +41,7 @@ async def prepare_permit(desk: Desk, parent: Parent, permits: Permits, status: M
         template = await _template(permits, parent)
         found = await prepare(desk.cluster, desk.around(parent), template, parent.object, now)
     except Stuck as stuck:
-        return Made(steps.stuck(status, stuck.reason, str(stuck), now), problem=stuck.problem)
+        return Made(steps.stuck(status, stuck.reason, str(stuck), now), problem=stuck.problem, sources=stuck.sources)
     snapshot = found.snapshot
     await vault.keep(desk.cluster, permits.namespace, parent.object, found.clear)
     if found.failure:

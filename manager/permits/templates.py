@@ -48,15 +48,16 @@ class Templates:
         elector: Elector,
         now: Callable[[], datetime],
         check: Check,
-        ready: Callable[[Manifest, bool], None] = lambda _template, _ready: None,
+        ready: Callable[[Manifest, bool | None], None] = lambda _template, _ready: None,
     ) -> None:
-        """`check` is the renderer's. `ready` is told of each template and whether permits can be made from it."""
+        """`check` is the renderer's. `ready` is told whether permits can be made from a template; None: it is gone."""
         self._cluster = cluster
         self._state = state
         self._elector = elector
         self._now = now
         self._check = check
         self._ready = ready
+        self._told: dict[str, Manifest] = {}  # of which `ready` was told
         self._sound: dict[str, int] = {}  # by UID: the generation that was found to be sound
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._changed: set[str] = set()
@@ -97,6 +98,7 @@ class Templates:
         metadata = template["metadata"]
         try:
             verdict = await self._verdict(uid, template)
+            self._told[uid] = template
             self._ready(template, verdict is None)
             status = template_status(template, verdict, self._state.namespaces, stamp(self._now()))
             if status == template.get("status"):
@@ -141,6 +143,9 @@ class Templates:
     def _forget(self, uid: str) -> None:
         self._sound.pop(uid, None)
         self._stop(uid)
+        gone = self._told.pop(uid, None)
+        if gone is not None:
+            self._ready(gone, None)
 
 
 def template_status(template: Manifest, problem: Invalid | None, namespaces: Mapping[str, Manifest], now: str) -> Manifest:
