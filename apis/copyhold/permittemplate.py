@@ -9,20 +9,13 @@ from apis.copyhold.duration import LONG_PATTERN, extended, long_checked
 from apis.copyhold.group import ResourceGroup
 from apis.copyhold.query import Context
 from apis.copyhold.status import Status
+from apis.copyhold.subject import SubjectKind
 from apis.rule import Rule, Ruled
 
 Length = Annotated[str, Field(max_length=32, json_schema_extra={"pattern": LONG_PATTERN}), AfterValidator(long_checked)]
 """A Go duration that also knows days and weeks: `30m`, `8h`, `30d`."""
 
 Expression = Annotated[str, Field(min_length=1, max_length=4096, json_schema_extra={"pattern": r"\S"})]
-
-
-class ApproverKind(StrEnum):
-    """What an approver is."""
-
-    USER = "User"
-    GROUP = "Group"
-    SERVICE_ACCOUNT = "ServiceAccount"
 
 
 class SelfApproval(StrEnum):
@@ -35,7 +28,7 @@ class SelfApproval(StrEnum):
 class Approver(Ruled):
     """Somebody who may approve."""
 
-    kind: ApproverKind
+    kind: SubjectKind
     """What the approver is."""
     name: Annotated[str, Field(min_length=1, max_length=512)]
     """The name that RBAC knows; for a ServiceAccount `system:serviceaccount:<namespace>:<name>`."""

@@ -1,6 +1,5 @@
 """Tenant: who owns which namespaces."""
 
-from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -8,6 +7,7 @@ from pydantic import Field
 from apis.copyhold import VERSION
 from apis.copyhold.labels import LabelSelector
 from apis.copyhold.status import Status
+from apis.copyhold.subject import SubjectKind
 from apis.kind import AGE, Column, Kind, condition_column
 from apis.meta import GROUP, TENANT_LABEL, Manifest
 from apis.rule import Rule, Ruled
@@ -17,18 +17,10 @@ NAME_MAX = 63
 """The name is the value of the default label, and a label value has at most 63 characters."""
 
 
-class OwnerKind(StrEnum):
-    """What an owner is."""
-
-    USER = "User"
-    GROUP = "Group"
-    SERVICE_ACCOUNT = "ServiceAccount"
-
-
 class Owner(Ruled):
     """A subject that owns the tenant."""
 
-    kind: OwnerKind
+    kind: SubjectKind
     """What the owner is."""
     name: Annotated[str, Field(min_length=1, max_length=512)]
     """The name that RBAC knows; for a ServiceAccount `system:serviceaccount:<namespace>:<name>`."""

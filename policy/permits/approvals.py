@@ -10,7 +10,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from apis.copyhold.permitstatus import ActorType
-from apis.copyhold.permittemplate import ApproverKind, SelfApproval
+from apis.copyhold.permittemplate import SelfApproval
+from apis.copyhold.subject import SubjectKind
 from apis.meta import Manifest
 from apis.problems import Invalid
 from apis.reasons import Reason
@@ -54,11 +55,11 @@ def check_reviewer(approvals: Manifest, reviewer: Manifest, requester: Manifest,
 
 def _names(approver: Mapping[str, Any], reviewer: Manifest) -> bool:
     match approver.get("kind"):
-        case ApproverKind.USER:
+        case SubjectKind.USER:
             return bool(reviewer["type"] == ActorType.USER and approver["name"] == reviewer["name"])
-        case ApproverKind.SERVICE_ACCOUNT:
+        case SubjectKind.SERVICE_ACCOUNT:
             return bool(reviewer["type"] == ActorType.SERVICE_ACCOUNT and approver["name"] == reviewer["name"])
-        case ApproverKind.GROUP:
+        case SubjectKind.GROUP:
             # Every account is in `system:authenticated`, say: a group is one of people.
             return bool(reviewer["type"] == ActorType.USER and approver["name"] in (reviewer.get("groups") or ()))
         case _:
