@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import structlog
@@ -51,6 +51,9 @@ SHARDS = 4
 
 POLICIES = "policies"
 """Stands for a parent where the shard of the admission policies is asked for."""
+
+SKEW = timedelta(seconds=2)
+"""By how much two clocks may differ before it is said."""
 
 FINISH = 10.0
 """Seconds that a graceful stop may take."""
@@ -164,9 +167,22 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
         stack.push_async_callback(controller.stop)
         await asyncio.gather(controller.start(), renderer.warm())
         _settle_memory()
+        watching = asyncio.create_task(_compare_clocks(clock), name="clock")
+        stack.callback(watching.cancel)
         log.info("running", parents=len(controller.state.parents), tenants=len(controller.state.tenants))
         await electing.start(controller, failed)
         yield failed
+
+
+async def _compare_clocks(clock: ServerTime, period: float = 60.0) -> None:
+    """Say so when this host's clock and the API server's go apart: permits live by the latter, logs and Leases by the former."""
+    told = timedelta(0)
+    while True:
+        skew = clock.skew or timedelta(0)
+        if abs(skew - told) >= SKEW:
+            log.warning("this host's clock differs from the API server's", seconds_ahead=round(skew.total_seconds(), 1))
+            told = skew
+        await asyncio.sleep(period)
 
 
 def _settle_memory() -> None:
