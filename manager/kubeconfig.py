@@ -21,15 +21,16 @@ def default() -> Path:
     return Path(runtime or state) / NAME / "kubeconfig"
 
 
-def document(url: str, ca: str, token: str) -> Manifest:
-    """A kubeconfig for the server at `url`, whose certificate `ca` (PEM) has signed."""
+def document(url: str, ca: str, token: str, namespace: str = "") -> Manifest:
+    """A kubeconfig for the server at `url`, whose certificate `ca` (PEM) has signed. `namespace` is where its user is at home."""
+    home = {"namespace": namespace} if namespace else {}
     authority = base64.b64encode(ca.encode()).decode()
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": NAME, "cluster": {"server": url, "certificate-authority-data": authority}}],
         "users": [{"name": NAME, "user": {"token": token}}],
-        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME} | home}],
         "current-context": NAME,
     }
 

@@ -6,19 +6,16 @@ Guarantees
 """
 
 import asyncio
-import base64
-import contextlib
-import json
-import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import orjson
 
+from manager import kubeconfig
 from manager.embedded.assembly import assemble
 from manager.embedded.attributes import MASTERS, User
 from manager.embedded.bootstrap import bootstrap
@@ -130,23 +127,8 @@ class Embedded:
                 self._journal.close()
 
     def kubeconfig(self, path: Path, *, user: str = ADMIN, namespace: str = "default") -> Path:
-        """Write a kubeconfig that only its owner may read, complete or not at all."""
-        cluster = {"server": self.url, "certificate-authority-data": base64.b64encode(self.ca.encode()).decode()}
-        config: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "copyhold", "cluster": cluster}],
-            "users": [{"name": user, "user": {"token": self.tokens[user]}}],
-            "contexts": [{"name": "copyhold", "context": {"cluster": "copyhold", "user": user, "namespace": namespace}}],
-            "current-context": "copyhold",
-        }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        with contextlib.suppress(FileNotFoundError):
-            partial.unlink()
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(json.dumps(config, indent=2))
-        partial.replace(path)
+        """Write a kubeconfig for a user, that only its owner may read. Raises Invalid over a file that is not one of ours."""
+        kubeconfig.write(path, kubeconfig.document(self.url, self.ca, self.tokens[user], namespace))
         return path
 
 

@@ -1,13 +1,11 @@
 """A manager under test: one replica in a thread of its own, as its ServiceAccount, for the parents of one test."""
 
 import asyncio
-import ssl
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import uvloop
 
@@ -15,13 +13,15 @@ from apis.intent import Identity
 from apis.kind import Parent
 from apis.meta import Manifest
 from apis.reasons import Reason
+from manager import connect
 from manager.admission.handlers import template_reader
 from manager.cluster import ApiCluster
 from manager.controller import Controller, Options
 from manager.controller import Told as Tellings
 from manager.elector import Alone
-from manager.endpoint import Bearer, Endpoint
+from manager.endpoint import Endpoint
 from manager.http import Client
+from manager.inprocess import Clock as Passing
 from manager.permits.desk import Ears, Permits
 from manager.permits.keys import Keyring
 from manager.render.pool import Renderer
@@ -59,15 +59,8 @@ class Told:
     note: str
 
 
-@dataclass
-class Clock:
+class Clock(Passing):
     """The time of day as the manager sees it: the real one, and what a test has let pass beyond it."""
-
-    passed: timedelta = timedelta(0)
-
-    def __call__(self) -> datetime:
-        """The time now, in UTC."""
-        return datetime.now(UTC) + self.passed
 
     def forward(self, **by: float) -> None:
         """Let time pass: `hours=1`. Nothing is woken by that; an edit of a parent is."""
@@ -216,11 +209,7 @@ class Running:
 
 def endpoint(access: Access) -> Endpoint:
     """Where our client finds the server, with the token of this access."""
-    where = urlsplit(access.url)
-    assert where.hostname is not None
-    assert where.port is not None
-    tls = ssl.create_default_context(cafile=str(access.ca))
-    return Endpoint(where.hostname, where.port, tls, credentials=Bearer(access.token))
+    return connect.endpoint(access.url, access.ca.read_text(), access.token)
 
 
 def options(default: Identity | None = None, **other: Any) -> Options:
