@@ -5,16 +5,17 @@ Nothing polls but the safety resync.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
 
 import structlog
 
+from apis.intent import Group
 from apis.kind import Parent
 from apis.meta import FINALIZER, Key, Manifest, older
-from apis.problems import Conflict, Problem, Stale
+from apis.problems import Conflict, Invalid, Problem, Stale
 from apis.reasons import Reason
 from manager.desk import Desk, Next
 from manager.elector import Alone, Elector
@@ -22,7 +23,7 @@ from manager.execute import Outcome
 from manager.index import Index
 from manager.memory import Memory
 from manager.permits import vault
-from manager.permits.conduct import conduct
+from manager.permits.conduct import conduct, doubts
 from manager.permits.desk import Permits
 from manager.permits.keys import Keyring
 from manager.permits.templates import Templates
@@ -113,7 +114,7 @@ class Controller:
         self.tenures: dict[str, Tenure] = {}
         reserved = frozenset({options.accounts.manager_namespace})
         self.tenancies = Tenancies(cluster, self.state, self.elector, now)
-        self.templates = Templates(cluster, self.state, self.elector, now, renderer.check, self.told.template)
+        self.templates = Templates(cluster, self.state, self.elector, now, self._check, self.told.template)
         self.wakeups = Wakeups(
             self.state,
             self.index,
@@ -137,6 +138,9 @@ class Controller:
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._draining: dict[int, Callable[[str], bool]] = {}
+
+    async def _check(self, groups: Sequence[Group]) -> list[Invalid]:
+        return await self.renderer.check(groups)
 
     # Life.
 
@@ -251,7 +255,7 @@ class Controller:
         if tenure is None:
             memory = await Memory.load(self.cluster, parent)
             records = dict(memory.records)
-            if not records and FINALIZER in parent.finalizers and "observedGeneration" not in parent.status:
+            if not records and FINALIZER in parent.finalizers and await self._lost(parent):
                 records = await recover(self.cluster, parent)
             tenure = Tenure(parent, memory, records, pruned=pruned_of(parent), told=told_of(parent))
             await self.watches.targets(_kinds_of(tenure))
@@ -259,6 +263,12 @@ class Controller:
         if not older(parent.resource_version, tenure.parent.resource_version):
             tenure.parent = parent
         return tenure
+
+    async def _lost(self, parent: Parent) -> bool:
+        """Is it no wonder that nothing is recorded, or was memory lost? Of a permit, also when it cannot be proved."""
+        if "observedGeneration" not in parent.status:
+            return True
+        return self.permits is not None and parent.kind.gated and bool(await doubts(self.permits, parent.object))
 
     def _follow(self, tenure: Tenure, following: Next, *, whole: bool) -> None:
         uid = tenure.parent.uid

@@ -210,7 +210,8 @@ def test_run_passes_every_option_on(started: list[Any]) -> None:
     words = (
         "--kubeconfig k --context c --kind gtr --kind TenantResource --default-service-account a/b --allow-service-account c/d "
         "--allow-service-account e/f --namespace n --listen [::]:9 --identity i --single-replica --workers 2 --width 3 "
-        "--render-workers 4 --log-level debug --log-json"
+        "--render-workers 4 --log-level debug --log-json --admission-service n/s:443 --admission-listen 0.0.0.0:9443 "
+        "--admission-certificate /certs"
     )
     assert call("run", *words.split()).exit_code == 0
     assert started == [
@@ -228,6 +229,9 @@ def test_run_passes_every_option_on(started: list[Any]) -> None:
             workers=2,
             width=3,
             render_workers=4,
+            admission_service="n/s:443",
+            admission_listen="0.0.0.0:9443",
+            admission_certificate="/certs",
         ),
     ]
 
@@ -239,6 +243,8 @@ def test_run_passes_every_option_on(started: list[Any]) -> None:
         pytest.param(["--listen", "8080"], "is not ADDRESS:PORT", id="an address"),
         pytest.param(["--allow-service-account", "a/b/c"], "is not NAMESPACE/NAME", id="an account"),
         pytest.param(["--workers", "0"], "0 is not in the range", id="a number"),
+        pytest.param(["--admission-url", "http://h:1"], "must be https://HOST:PORT", id="a URL"),
+        pytest.param(["--admission-url", "https://h:1", "--admission-service", "a/b:1"], "must be left out", id="two places"),
         pytest.param(["more"], "unexpected extra argument", id="an argument"),
     ],
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from manager.embedded.cluster import Embedded
 from manager.embedded.http import Cut, Fault
@@ -36,7 +37,7 @@ async def test_a_cluster_answers_and_writes_its_kubeconfig(tmp_path: Path) -> No
     async with Embedded(users={"alice": ()}) as cluster:
         path = cluster.kubeconfig(tmp_path / "deep" / "kubeconfig", user="alice")
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        told = json.loads(path.read_text())
+        told = yaml.safe_load(path.read_text())
         assert told["clusters"][0]["cluster"]["server"] == cluster.url
         assert base64.b64decode(told["clusters"][0]["cluster"]["certificate-authority-data"]).decode() == cluster.ca
         async with client(cluster, token=told["users"][0]["user"]["token"]) as http:

@@ -6,7 +6,21 @@ import pytest
 
 from apis.meta import Model
 from apis.problems import Invalid
-from manager.examples.example import ConditionIs, Expect, Impersonate, Owners, Place, Script, Step, Value, example, script, setup
+from manager.examples.example import example, script, setup
+from manager.examples.script import (
+    Approve,
+    Ask,
+    ConditionIs,
+    Expect,
+    Impersonate,
+    Owners,
+    PhaseIs,
+    Place,
+    Right,
+    Script,
+    Step,
+    Value,
+)
 
 STEPS = """title: t
 steps:
@@ -105,7 +119,9 @@ def test_what_a_folder_lacks_is_named_with_the_remedy(tmp_path: Path) -> None:
             example(tmp_path)
 
 
-@pytest.mark.parametrize("model", [Script, Step, Expect, Place, Impersonate, ConditionIs, Owners, Value])
+@pytest.mark.parametrize(
+    "model", [Script, Step, Expect, Place, Impersonate, ConditionIs, Owners, Value, Ask, Approve, PhaseIs, Right]
+)
 def test_every_field_of_the_format_is_documented(model: type[Model]) -> None:
     """In docs/examples.md, under its name in YAML."""
     text = (Path(__file__).parents[3] / "docs" / "examples.md").read_text()

@@ -123,7 +123,7 @@ def desk(
     namespace: str,
 ) -> Iterator[Desk]:
     """Our webhooks, for a namespace of the test's own, in force."""
-    made = ours(manager, unique("admitted"), namespace)
+    made = ours(manager.place, manager.bundle, unique("admitted"), namespace)
     desk = Desk(api, namespace)
     manager.seen.clear()
     for manifest in made:

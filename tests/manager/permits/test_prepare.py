@@ -225,6 +225,24 @@ async def test_what_the_same_snapshot_makes_is_not_missed(stage: Stage, server: 
     assert "namespace nowhere-at-all is not there" in missing.failure
 
 
+async def test_a_binding_to_a_role_of_the_same_snapshot_needs_no_right_to_bind(stage: Stage, server: Access) -> None:
+    """The account has what the role gives and no more; a binding to a role that nobody makes is named."""
+    giver = stage.service_account("giver")
+    stage.grant(
+        giver, [{"apiGroups": [RBAC], "resources": ["roles", "rolebindings"], "verbs": ["get", "create", "patch"]}], stage.home
+    )
+    stage.grant(giver, [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}], stage.home)
+    template = local(stage.home, giver.name, group(*role()), paramSchema=USER)
+    alone = local(stage.home, giver.name, group(role()[1]), paramSchema=USER)
+    async with bench(server) as at:
+        prepared = await at.prepare(template, permit(stage.home, template, params={"user": "alice"}))
+        missing = await at.prepare(alone, permit(stage.home, alone, params={"user": "alice"}))
+    assert prepared.failure == ""
+    assert [row["verb"] for row in prepared.snapshot.preview] == ["Create", "Create"]
+    assert "Role.rbac.authorization.k8s.io" in missing.failure
+    assert "pods-alice, which its roleRef names, is not there" in missing.failure
+
+
 async def test_a_later_look_tells_what_has_grown(stage: Stage, server: Access) -> None:
     """Somebody makes an object that the reviewer was told is absent."""
     template = local(stage.home, stage.account.name, group(config_map("a", {"k": "v"}), policy={"creation": "Merge"}))

@@ -284,6 +284,7 @@ def test_a_file_may_hold_anything(place: tuple[str | int, ...], value: Any):
 def test_what_a_server_stores_is_what_was_signed(api: Api, crds: tuple[Kind, ...], namespace: str):
     """Numbers, characters and empty things come back in another text, and mean the same."""
     life, me = Life(), api.as_user("alice", groups=["system:masters"])
+    life.permit["spec"]["requester"] = {"name": "alice", "type": "User", "groups": ["system:masters"]}
     life.permit["metadata"] = {"namespace": namespace, "generateName": "inc-"}
     life.permit["spec"] |= {"params": {"size": 1.0, "share": 2.5, "big": 1e21, "text": "\u00fc\u2028<&>", "none": [], "no": {}}}
     life.seal()

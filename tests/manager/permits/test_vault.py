@@ -7,7 +7,7 @@ import pytest
 
 from apis.copyhold.resourcepermit import KIND
 from apis.kind import Kind
-from apis.meta import Manifest
+from apis.meta import PARENT_EXTRA, Manifest
 from apis.problems import Blocked, Stale
 from apis.reasons import Reason
 from manager.permits import vault
@@ -96,7 +96,8 @@ async def test_what_an_earlier_preparation_left_is_replaced_until_the_status_sho
             "resources": [],
             "digest": "sha256:0",
         }
-        api.merge_patch(permit, {"status": {"request": request}}, subresource="status").expect(200)
+        itself = api.as_user("manager", groups=["system:masters"], extra={PARENT_EXTRA: [permit["metadata"]["uid"]]})
+        itself.merge_patch(permit, {"status": {"request": request}}, subresource="status").expect(200)
         with pytest.raises(Stale):
             await vault.keep(at.cluster, namespace, permit, [secret("third")])
         assert await vault.read(at.cluster, namespace, shown(permit, secret("second"))) == [secret("second")]
