@@ -121,7 +121,7 @@ KIND = Kind(
         Column("Template", ".spec.template.name"),
         Column("Requester", ".spec.requester.name"),
         Column("Phase", ".status.phase"),
-        Column("Until", ".status.active.until", "date"),
+        Column("Until", ".status.active.until"),
         condition_column("Ready", "status"),
         condition_column("Status", "message", "Ready"),
         AGE,

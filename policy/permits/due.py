@@ -11,8 +11,8 @@
 | Denied, Failed | - | TAKE_BACK |
 | Expired | all is gone (TAKE_BACK), then `keepUntil` (RETAIN) | DELETE |
 
-Where nothing may be desired and something is recorded, that is taken back before anything else is done; likewise when the permit
-is being deleted. A moment that is reached has passed: at `until` the access is over.
+Where nothing may be desired and something is recorded, that is taken back before anything else is done. A permit that is being
+deleted has ended: where access was given, that is an EXPIRE of its own (Deleted), so that the record which is kept says so. A moment that is reached has passed: at `until` the access is over.
 """
 
 from collections.abc import Mapping
@@ -66,7 +66,10 @@ def due(permit: Manifest, now: datetime, *, namespace_terminating: bool = False)
     """What is due for a permit at `now` (UTC). A record that is to be kept does not hold a namespace that is going away."""
     status = permit.get("status") or {}
     phase = phase_of(status)
-    if phase is Phase.EXPIRED or permit["metadata"].get("deletionTimestamp"):
+    deleting = bool(permit["metadata"].get("deletionTimestamp"))
+    if deleting and phase in GIVING and status.get("active"):
+        return Due(Action.EXPIRE, None, Why.DELETED)
+    if phase is Phase.EXPIRED or deleting:
         return _end(status, now, namespace_terminating=namespace_terminating)
     if phase not in GIVING and holds(status):
         return Due(Action.TAKE_BACK)
@@ -97,6 +100,14 @@ def phase_of(status: Manifest) -> Phase | None:
 def holds(status: Manifest) -> bool:
     """Is any target recorded? A target is recorded before it is made, and until it is known to be gone."""
     return bool(status.get("processedItems") or (status.get("records") or {}).get("count"))
+
+
+def ending(permit: Manifest, now: datetime) -> bool:
+    """Is something there, or on its way out, that nothing gives a right to any more? That is pressing."""
+    status = permit.get("status") or {}
+    until = _until(status)
+    over = status.get("phase") not in GIVING or bool(permit["metadata"].get("deletionTimestamp"))
+    return holds(status) and (over or (until is not None and now >= until))
 
 
 def deadline(permit: Manifest) -> datetime | None:

@@ -17,6 +17,7 @@
 | Approved | Requested | manager | it would do, or give, something else | PreviewChanged, GrantsChanged |
 | Approved | Expired | manager | the approvals are too old | ApprovalLapsed |
 | Approved, Active | Expired | manager | `until` | ExpiredBySystem |
+| Approved (begun), Active | Expired | manager | the permit is deleted | Deleted |
 | Failed | Retrying | user | | RetryPermittedBy<Type> |
 | Retrying | Requested, Approved | manager | the trial succeeds; after an activation at once | RetrySucceeded |
 | any but Expired | Expired | user | | ExpiredBy<Type> |

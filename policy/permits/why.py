@@ -17,6 +17,7 @@ class Why(StrEnum):
     ACTIVATION_BEGUN = "ActivationBegun"  # from now on there may be access
     ACTIVATED = "ActivatedBySystem"
     EXPIRED = "ExpiredBySystem"  # its time is over
+    DELETED = "Deleted"  # the permit was deleted while it gave access
     DEADLINE_EXCEEDED = "DeadlineExceeded"  # nobody decided in time
     APPROVAL_LAPSED = "ApprovalLapsed"  # approved, and not activated in time
     RETRY_SUCCEEDED = "RetrySucceeded"

@@ -16,6 +16,9 @@ CLUSTER = ("make up", ".venv/bin/copyhold up", "copyhold up")
 FOREGROUND = (*CLUSTER, ".venv/bin/copyhold run", "copyhold run")
 """Commands that stay: they are started, and what they print is waited for while the page goes on."""
 
+READS = re.compile(r"kubectl (get|wait|auth) |(\.venv/bin/)?copyhold permit (show|list|verify) ")
+"""Commands that may be typed again."""
+
 SECONDS = 60
 SETTLING = 20
 
@@ -141,7 +144,7 @@ class Terminal:
         self.environment[name] = self._bash(f"printf %s {value}").stdout
 
     def _compare(self, step: Step) -> None:
-        reads = step.command.startswith(("kubectl get ", "kubectl wait ", "kubectl auth "))
+        reads = READS.match(step.command)
         deadline = monotonic() + SETTLING
         while True:
             done = self._bash(step.command)

@@ -1,8 +1,11 @@
 """Where a document may live, and how the author is told that it may not."""
 
+import base64
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apis.intent import Policy, ScopeKind
 from apis.meta import Manifest, Ref
@@ -173,6 +176,28 @@ def test_a_document_without_an_identity_is_the_authors_mistake(manifest: Manifes
     with pytest.raises(Invalid) as mistake:
         check_document(manifest, SOURCE)
     assert str(mistake.value) == f"{SOURCE}: {message}"
+
+
+@pytest.mark.parametrize("value", ["wax", "d2F4=", "d2F4IQ", "d2F4IQ==d2F4", "d2_4", "é", "d2F4 "])
+@pytest.mark.parametrize(
+    ("kind", "field", "remedy"),
+    [("Secret", "data", "stringData"), ("ConfigMap", "binaryData", "data")],
+)
+def test_a_value_that_cannot_be_decoded_is_the_authors_mistake(kind: str, field: str, remedy: str, value: str) -> None:
+    """The server would answer 500, which is tried again and again; neither key nor value is named."""
+    manifest = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}, field: {"fine": "", "wrong": value}}
+    with pytest.raises(Invalid) as mistake:
+        check_document(manifest, SOURCE)
+    said = f"{field} has a value that is not base64: encode it, or give it in {remedy}"
+    assert str(mistake.value) == f"{SOURCE}: v1/{kind}: {said}"
+
+
+@given(st.binary(max_size=200), st.sampled_from(["\n", "\r\n", ""]))
+def test_what_is_encoded_passes(value: bytes, end: str) -> None:
+    """Also in lines, as tools write it; and other kinds have fields of these names, too."""
+    encoded = base64.encodebytes(value).decode().replace("\n", end)
+    check_document({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"key": encoded}}, SOURCE)
+    check_document({"apiVersion": "x/v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"key": "wax"}}, SOURCE)
 
 
 def test_a_document_with_an_identity_states_it() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,6 +14,7 @@ import uvloop
 from apis.copyhold.resourcepermit import KIND
 from manager.admission.certificates import Own
 from manager.admission.handlers import handlers
+from manager.admission.policies import Policy
 from manager.admission.register import PERMITS, TEMPLATES, Url
 from manager.admission.server import Server
 from manager.cluster import ApiCluster
@@ -44,6 +45,7 @@ class Office:
 
     access: Access
     requests: list[Manifest] = field(default_factory=list)
+    policies: Sequence[Policy] = ()
 
     def __post_init__(self) -> None:
         self._loop = uvloop.new_event_loop()
@@ -83,7 +85,7 @@ class Office:
         certificates = Own([HOST], now)
         await certificates.refresh()
         self.bundle = certificates.bundle
-        self._server = Server(handlers(cluster, self._renderer, self.keyring.sign, now), certificates)
+        self._server = Server(handlers(cluster, self._renderer, self.keyring.sign, now, policies=self.policies), certificates)
         self.place = Url(HOST, await self._server.start(HOST, self.place.port))
 
     async def _stop(self) -> None:
@@ -149,11 +151,11 @@ class Permits:
         self.stage.ready(made)
         return made
 
-    def ask(self, template: Manifest, *, by: str = "", namespace: str = "", **spec: Any) -> Reply:
+    def ask(self, template: Manifest, *, by: str = "", groups: tuple[str, ...] = (), namespace: str = "", **spec: Any) -> Reply:
         """Make a permit from a template, as somebody (alice unless said); the answer of the server, whatever it is."""
         body = {"template": {"kind": template["kind"], "name": template["metadata"]["name"]}, **spec}
         permit = ref(VERSION, KIND.kind, fresh(self.stage.name("permit")), namespace or self.home) | {"spec": body}
-        reply = self.as_(by or self.alice).create(permit)
+        reply = self.as_(by or self.alice, *groups).create(permit)
         if reply.status == 201:
             self.stage.made.append(reply.body)
         return reply

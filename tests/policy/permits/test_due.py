@@ -114,10 +114,11 @@ def test_every_phase_and_every_action_is_in_the_table() -> None:
     [
         pytest.param({}, False, Action.DELETE, id="nobody saw it"),
         pytest.param(requested(), False, Action.DELETE, id="requested"),
-        pytest.param(active(), False, Action.TAKE_BACK, id="active"),
-        pytest.param(gone(active()), False, Action.RETAIN, id="was active: kept as a record"),
-        pytest.param(gone(active()), True, Action.DELETE, id="nothing holds a namespace that goes away"),
-        pytest.param(active(), True, Action.TAKE_BACK, id="but what it gave is taken back first"),
+        pytest.param(active(), False, Action.EXPIRE, id="active: that ends, and is written down"),
+        pytest.param(active() | {"phase": "Expired"}, False, Action.TAKE_BACK, id="it has ended"),
+        pytest.param(gone(active() | {"phase": "Expired"}), False, Action.RETAIN, id="was active: kept as a record"),
+        pytest.param(gone(active() | {"phase": "Expired"}), True, Action.DELETE, id="nothing holds a namespace that goes away"),
+        pytest.param(active(), True, Action.EXPIRE, id="but what it gave is taken back first"),
     ],
 )
 def test_a_permit_that_is_being_deleted_takes_back_first(status: Manifest, terminating: bool, action: Action) -> None:
