@@ -446,11 +446,11 @@ def run(
     from manager.run import Settings
     from manager.run import run as work
 
-    configure(log_level, log_json)
     try:
         serving(admission_url, admission_service, admission_listen, admission_certificate)
     except Invalid as problem:
         raise click.UsageError(str(problem)) from problem
+    configure(log_level, log_json)
     settings = Settings(
         kubeconfig=kubeconfig,
         context=context,
@@ -529,6 +529,12 @@ def up(
     "--kubeconfig", metavar="FILE", help="Run on the cluster of this kubeconfig. Default: an embedded one, made for the moment."
 )
 @context_option
+@click.option(
+    "--admission-url",
+    metavar="URL",
+    help="For permits on a cluster of your own: https://HOST:PORT, by which its API server reaches this machine. Default: a free"
+    " port of 127.0.0.1.",
+)
 @failing_plainly
 def test(
     folders: tuple[str, ...],
@@ -536,6 +542,7 @@ def test(
     keep: bool,
     default_account: Identity | None,
     namespace: str,
+    admission_url: str | None,
     kubeconfig: str | None,
     context: str | None,
 ) -> int:
@@ -549,12 +556,16 @@ def test(
       1  something failed
       2  wrong usage: a folder cannot be read, or a step of expect.yaml is wrong
     """
+    from manager.admission.serve import serving
     from manager.examples.report import read_all, run_examples
+    from manager.examples.runner import RunOptions
     from manager.log import configure
+    from manager.office import LOOPBACK
 
     configure("error")
     examples = read_all(folders)
-    return in_loop(run_examples(examples, output, keep, default_account, namespace, kubeconfig, context))
+    admission = serving(admission_url or "", "", "", "") or LOOPBACK
+    return in_loop(run_examples(examples, output, RunOptions(keep, default_account, namespace, admission), kubeconfig, context))
 
 
 @main.command()

@@ -57,9 +57,10 @@ class Editor:
         query = {"fieldManager": manager or MANAGER, "force": "true" if force else "false"}
         return await self._send("PATCH", Ref.of(manifest), _APPLY, query, orjson.dumps(manifest))
 
-    async def edit(self, patch: Manifest, *, manager: str = "") -> Manifest:
+    async def edit(self, patch: Manifest, *, manager: str = "", subresource: str = "") -> Manifest:
         """A JSON merge patch that names its object by apiVersion, kind and metadata; answers the object as stored."""
-        return await self._send("PATCH", Ref.of(patch), _MERGE, {"fieldManager": manager or MANAGER}, orjson.dumps(patch))
+        query = {"fieldManager": manager or MANAGER}
+        return await self._send("PATCH", Ref.of(patch), _MERGE, query, orjson.dumps(patch), subresource)
 
     async def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         """POST; with `dry_run` everything is judged and nothing stored."""
@@ -72,10 +73,16 @@ class Editor:
         await self._send("DELETE", ref, _JSON, body=orjson.dumps(options))
 
     async def _send(
-        self, method: str, ref: Ref, headers: str, query: dict[str, str] | None = None, body: bytes | None = None
+        self,
+        method: str,
+        ref: Ref,
+        headers: str,
+        query: dict[str, str] | None = None,
+        body: bytes | None = None,
+        subresource: str = "",
     ) -> Manifest:
         resource = await self.cluster.resource(ref.api_version, ref.kind)
-        path = _path(resource, ref, collection=method == "POST")
+        path = _path(resource, ref, "" if method == "POST" else ref.name, subresource)
         sensitive = (resource.group, resource.plural) == ("", "secrets")
         request = Request(method, str(ref), resource.plural, sensitive=sensitive, apply=headers is _APPLY)
         answer = await self.cluster.client.request(
@@ -112,8 +119,8 @@ async def persistently(attempt: Callable[[], Awaitable[object]], patience: float
         await asyncio.sleep(PAUSE)
 
 
-def _path(resource: Resource, ref: Ref, *, collection: bool) -> str:
+def _path(resource: Resource, ref: Ref, name: str, subresource: str) -> str:
     if resource.namespaced and not ref.namespace:
         raise Invalid(Reason.INVALID, f"{ref}: metadata.namespace is missing: add it, there is no default namespace here")
     namespace = quote(ref.namespace, safe="") if resource.namespaced else ""
-    return resource.path(namespace, "" if collection else quote(ref.name, safe=":"))
+    return resource.path(namespace, quote(name, safe=":"), subresource)

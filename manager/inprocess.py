@@ -13,6 +13,7 @@ from manager.elector import Alone, Elector
 from manager.endpoint import Endpoint
 from manager.execute import Outcome
 from manager.http import Client
+from manager.office import Office, opened
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
 from manager.state import State
@@ -59,7 +60,10 @@ class InProcess(Controller):
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What such a manager is given. `told` and `settled` may be asked for anything that a user should see."""
+    """What such a manager is given. `told` and `settled` may be asked for anything that a user should see.
+
+    Without an office it leaves permits alone.
+    """
 
     endpoint: Endpoint
     options: Options = field(default_factory=Options)
@@ -67,6 +71,7 @@ class Wiring:
     told: Told = field(default_factory=Told)
     settled: Settled = lambda _tenure, _outcome: None
     clock: Clock = field(default_factory=Clock)
+    office: Office | None = None
 
 
 @asynccontextmanager
@@ -81,6 +86,9 @@ async def in_process(wiring: Wiring, begun: Callable[[State], None] = lambda _st
         cluster = ApiCluster(client)
         renderer = Renderer()
         stack.push_async_callback(renderer.close)
+        permits = None
+        if wiring.office is not None:
+            permits = await stack.enter_async_context(opened(wiring.office, cluster, renderer, wiring.clock))
         controller = InProcess(
             cluster,
             renderer,
@@ -89,6 +97,7 @@ async def in_process(wiring: Wiring, begun: Callable[[State], None] = lambda _st
             elector=wiring.elector,
             told=wiring.told,
             now=wiring.clock,
+            permits=permits,
         )
         controller.settled, controller.clock = wiring.settled, wiring.clock
         begun(controller.state)

@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from apis.kind import Parent
+from apis.meta import Manifest
 from apis.reasons import Reason
 from manager.cluster import ApiCluster
 from manager.controller import Options, Told
@@ -23,6 +24,9 @@ from manager.http import Client
 from manager.inprocess import InProcess, Wiring, in_process
 from manager.install import install
 from manager.metrics import Metrics
+from manager.office import Office
+from manager.permits import tellings
+from manager.permits.desk import Ears
 from manager.view import Line, Watcher, board, rows
 from policy.account import Accounts
 
@@ -44,8 +48,11 @@ async def live(head: str, endpoint: Endpoint, accounts: Accounts, setups: Sequen
         await install(cluster, namespace=accounts.manager_namespace, update=True)
         view = _View(head)
         recorder = Recorder(cluster, Metrics(), instance=socket.gethostname())
+        office = Office(accounts.manager_namespace, ears=Ears(_heard(view.watcher, recorder)))
+        for manifest in office.home:
+            await Editor(cluster).apply(manifest, manager=MANAGER, force=True)
         told = Told(event=_both(view.watcher, recorder), dropped=view.watcher.dropped)
-        wiring = Wiring(endpoint, Options(accounts), told=told, settled=view.watcher.settled)
+        wiring = Wiring(endpoint, Options(accounts), told=told, settled=view.watcher.settled, office=office)
         async with in_process(wiring) as controller:
             await _together(recorder.run(), view.show(controller), _load(Editor(cluster), setups))
     finally:
@@ -73,6 +80,14 @@ def _both(watcher: Watcher, recorder: Recorder) -> Callable[[Parent, str, Reason
         recorder.record(Notice(parent.ref, parent.uid, Type(type_), reason, "Reconcile", note))
 
     return event
+
+
+def _heard(watcher: Watcher, recorder: Recorder) -> Callable[[Manifest, Manifest], None]:
+    def transition(permit: Manifest, made: Manifest) -> None:
+        watcher.stepped(permit, made)
+        recorder.record(tellings.notice(permit, made))
+
+    return transition
 
 
 async def _load(editor: Editor, setups: Iterable[Setup]) -> None:

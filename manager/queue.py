@@ -24,15 +24,34 @@ class Work:
         return self.whole or bool(self.units)
 
 
-class Queue(Generic[K]):
-    """Guarantees: a key has one taker at a time, first come first served; work that arrives meanwhile is not lost."""
+@dataclass(frozen=True, slots=True)
+class _Appointment:
+    """When a key is to be looked at again, by the loop's clock."""
+
+    due: float
+    handle: asyncio.Handle  # uvloop's, of what is due at once, is no TimerHandle and does not know when
+
+
+class _Line(Generic[K]):
+    """Keys that wait for a taker."""
 
     def __init__(self) -> None:
+        self.keys: deque[K] = deque()
+        self.wake = asyncio.Event()
+
+
+class Queue(Generic[K]):
+    """Guarantees: a key has one taker at a time, first come first served; work that arrives meanwhile is not lost.
+
+    Keys that are `pressing` at the moment stand in a line of their own, with takers of their own: they wait for no other key.
+    """
+
+    def __init__(self, pressing: Callable[[K], bool] = lambda _key: False) -> None:
+        self._pressing = pressing
         self._work: dict[K, Work] = {}
-        self._ready: deque[K] = deque()
+        self._lines = {False: _Line[K](), True: _Line[K]()}
         self._running: set[K] = set()
-        self._timers: dict[tuple[K, str | None], asyncio.TimerHandle] = {}
-        self._wake = asyncio.Event()
+        self._timers: dict[tuple[K, str | None], _Appointment] = {}
         self._still = asyncio.Event()
         self._still.set()
         self._waiting: list[asyncio.Future[None]] = []
@@ -51,20 +70,33 @@ class Queue(Generic[K]):
             del self._work[key]
             return
         self._still.clear()
-        if key not in self._running and key not in self._ready:
-            self._ready.append(key)
-            self._wake.set()
+        if key not in self._running:
+            self._line_up(key)
+
+    def _line_up(self, key: K) -> None:
+        """Whoever waits already keeps its place, unless it has become pressing meanwhile."""
+        pressing = self._pressing(key)
+        if key in self._lines[True].keys or (not pressing and key in self._lines[False].keys):
+            return
+        self._step_out(key)
+        self._lines[pressing].keys.append(key)
+        self._lines[pressing].wake.set()
+
+    def _step_out(self, key: K) -> None:
+        for line in self._lines.values():
+            if key in line.keys:
+                line.keys.remove(key)
 
     def later(self, key: K, unit: str | None, seconds: float) -> None:
         """The same after a while; an earlier appointment for the same unit stands."""
         loop = asyncio.get_running_loop()
         former = self._timers.get((key, unit))
         due = loop.time() + seconds
-        if former is not None and not former.cancelled() and former.when() <= due:
+        if former is not None and former.due <= due:
             return
         if former is not None:
-            former.cancel()
-        self._timers[key, unit] = loop.call_at(due, self._due, key, unit)
+            former.handle.cancel()
+        self._timers[key, unit] = _Appointment(due, loop.call_at(due, self._due, key, unit))
 
     def _due(self, key: K, unit: str | None) -> None:
         self._timers.pop((key, unit), None)
@@ -73,18 +105,18 @@ class Queue(Generic[K]):
     def forget(self, key: K) -> None:
         """Drop all appointments and work of a key."""
         for timer in [timer for timer in self._timers if timer[0] == key]:
-            self._timers.pop(timer).cancel()
+            self._timers.pop(timer).handle.cancel()
         self._work.pop(key, None)
-        if key in self._ready:
-            self._ready.remove(key)
+        self._step_out(key)
         self._rest()
 
-    async def take(self) -> tuple[K, Work]:
-        """Wait for the next key; it is the taker's until `done`."""
-        while not self._ready:
-            self._wake.clear()
-            await self._wake.wait()
-        key = self._ready.popleft()
+    async def take(self, *, pressing: bool = False) -> tuple[K, Work]:
+        """Wait for the next key, or for the next that is pressing; it is the taker's until `done`."""
+        line = self._lines[pressing]
+        while not line.keys:
+            line.wake.clear()
+            await line.wake.wait()
+        key = line.keys.popleft()
         self._running.add(key)
         return key, self._work.pop(key, Work())
 
@@ -104,8 +136,7 @@ class Queue(Generic[K]):
                 waiter.set_result(None)
         self._waiting.clear()
         if key in self._work:
-            self._ready.append(key)
-            self._wake.set()
+            self._line_up(key)
         self._rest()
 
     def _rest(self) -> None:
@@ -126,5 +157,5 @@ class Queue(Generic[K]):
     def stop(self) -> None:
         """Cancel all appointments."""
         for timer in self._timers.values():
-            timer.cancel()
+            timer.handle.cancel()
         self._timers.clear()

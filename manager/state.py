@@ -93,11 +93,15 @@ def is_ready(parent: Parent) -> bool:
     )
 
 
+_SIGNED = ("transitions", "phase", "request", "active", "grants", "roles")
+"""What of a permit's status its trail proves. Ours change with a step alone: whatever else changes one has to be looked at."""
+
+
 def visible_change(before: Parent | None, after: Parent) -> bool:
     """Did anything change that a pass would look at? Our own status writes and finalizers do not count, but asked transitions."""
     if before is None:
         return True
-    if after.kind.gated and before.status.get("transitions") != after.status.get("transitions"):
+    if after.kind.gated and any(before.status.get(field) != after.status.get(field) for field in _SIGNED):
         return True
     return (
         before.generation != after.generation

@@ -17,12 +17,15 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from apis.copyhold.permitstatus import Phase
+from apis.copyhold.resourcepermit import KIND
 from apis.kind import Parent
 from apis.meta import Key, Manifest
 from apis.reasons import Reason
 from apis.record import Record
 from manager.console import plain
 from manager.execute import Outcome
+from manager.permits.glance import phase_of, who
 from manager.tenure import Tenure
 from policy.decide import Verb
 
@@ -120,6 +123,14 @@ class Watcher:
         said = message if message.startswith(f"{reason}:") else f"{reason}: {message}" if message else str(reason)
         self._add(Line(self.now(), str(key), str(decision.verb), f"{said} ({tenure.parent})", good=good))
 
+    def stepped(self, permit: Manifest, transition: Manifest) -> None:
+        """A permit passed into a phase: why, by whom, and until when it gives what it gives."""
+        until = f", until {transition['until']}" if transition.get("until") else ""
+        said = f": {transition['message']}" if transition.get("message") else ""
+        text = f"{transition['reason']} by {who(transition['actor'])}{until}{said}"
+        good = transition["type"] not in (Phase.FAILED, Phase.DENIED)
+        self._add(Line(self.now(), KIND.title(permit), transition["type"], text, good=good))
+
     def dropped(self, parent: Parent) -> None:
         """A parent is gone, or nobody's any more."""
         for known in (self.news, self._said):
@@ -148,8 +159,18 @@ def _row(parent: Parent, tenure: Tenure | None, news: Mapping[tuple[str, Key], N
     targets = [_target(record, news.get((parent.uid, key))) for key, record in records.items()]
     targets.sort(key=lambda target: (target.ok, target.key))
     status = "Unknown" if parent.deleting else ready.get("status", "Unknown")
-    reason = str(Reason.DELETING) if parent.deleting else ready.get("reason", str(Reason.WAITING))
-    return ParentRow(str(parent), status, reason, ready.get("message", ""), tuple(targets))
+    phase = phase_of(parent.object) if parent.kind.gated else ""
+    reason = str(Reason.DELETING) if parent.deleting else phase or ready.get("reason", str(Reason.WAITING))
+    said = (*_terms(parent), ready.get("message", ""))
+    return ParentRow(str(parent), status, reason, ", ".join(filter(None, said)), tuple(targets))
+
+
+def _terms(parent: Parent) -> Iterator[str]:
+    """For whom a permit is, and until when; nothing for other parents."""
+    if parent.kind.gated:
+        yield f"for {who((parent.object.get('spec') or {}).get('requester'))}"
+        until = (parent.status.get("active") or {}).get("until")
+        yield f"until {until}" if until else ""
 
 
 def _target(record: Record, news: News | None) -> TargetRow:

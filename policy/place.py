@@ -1,5 +1,6 @@
 """Where a rendered document may live: scope rules and refusals, pure. One document -> one Desired, or the author's mistake."""
 
+import re
 from dataclasses import dataclass
 
 from apis.intent import Policy, ScopeKind
@@ -55,9 +56,25 @@ def check_document(manifest: Manifest, source: str) -> Ref:
     for field in ("data", "stringData"):
         if manifest["kind"] == "Secret" and not isinstance(manifest.get(field) or {}, dict):
             raise Invalid(Reason.INVALID, f"{what}: {field} is not a map")
+    _check_encoded(manifest, what)
     if not metadata.get("name"):
         raise Invalid(Reason.INVALID, f"{what}: metadata.name is missing")
     return Ref.of(manifest)
+
+
+_ENCODED = {"Secret": ("data", "stringData"), "ConfigMap": ("binaryData", "data")}
+"""The field whose values are base64, and the one that takes them as they are."""
+
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+def _check_encoded(manifest: Manifest, what: str) -> None:
+    """A server answers 500 to what it cannot decode, as if it might the next time. Keys may be secret: none is named."""
+    field, plain = _ENCODED.get(manifest["kind"], ("", "")) if manifest["apiVersion"] == "v1" else ("", "")
+    values = manifest.get(field)
+    for value in values.values() if isinstance(values, dict) else ():
+        if isinstance(value, str) and not _BASE64.fullmatch(value.replace("\n", "").replace("\r", "")):
+            raise Invalid(Reason.INVALID, f"{what}: {field} has a value that is not base64: encode it, or give it in {plain}")
 
 
 def place(ref: Ref, manifest: Manifest, served: Served, where: Place) -> Desired:

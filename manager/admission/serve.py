@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +17,8 @@ from apis.problems import Invalid, Problem
 from apis.reasons import Reason
 from manager.admission import register
 from manager.admission.certificates import Certificates, Files, Own, Shared
-from manager.admission.register import Place, Service, Url
+from manager.admission.policies import Policy
+from manager.admission.register import EVERYWHERE, Place, Reach, Service, Url
 from manager.admission.server import Handler, Server
 from manager.world import Cluster
 
@@ -115,10 +117,13 @@ async def served(
     holds: Callable[[], bool],
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     period: float = PERIOD,
+    reach: Reach = EVERYWHERE,
+    policies: Sequence[Policy] = (),
 ) -> AsyncIterator[Place]:
     """Serve and register within the block, and give the place, with the port that was bound.
 
-    At the start every replica registers; afterwards the one for which `holds` is true repairs what others change.
+    At the start every replica registers; afterwards the one for which `holds` is true repairs what others change. `policies` are
+    those for which our webhook stands in; their handler must be among `handlers`.
     Raises Invalid when the address or the certificate cannot be had, and the problems of the cluster.
     """
     certificates = serving.certificates(cluster, namespace, now)
@@ -128,8 +133,9 @@ async def served(
     place = Url(serving.place.host, port) if isinstance(serving.place, Url) and not serving.place.port else serving.place
     keeping: asyncio.Task[None] | None = None
     try:
-        _tell(await register.keep(cluster, place, certificates.bundle))
-        keeping = asyncio.create_task(_kept(cluster, place, certificates, holds, period), name="admission")
+        registered = partial(register.keep, cluster, place, reach=reach, policies=policies)
+        _tell(await registered(certificates.bundle))
+        keeping = asyncio.create_task(_kept(registered, certificates, holds, period), name="admission")
         yield place
     finally:
         if keeping is not None:
@@ -137,7 +143,7 @@ async def served(
             await asyncio.gather(keeping, return_exceptions=True)
         if isinstance(place, Url):
             with contextlib.suppress(Problem):  # the server may be what ended
-                await register.withdraw(cluster, place)
+                await register.withdraw(cluster, place, reach)
         await server.stop()
 
 
@@ -152,14 +158,16 @@ async def _listening(server: Server, host: str, port: int) -> int:
     return bound
 
 
-async def _kept(cluster: Cluster, place: Place, certificates: Certificates, holds: Callable[[], bool], period: float) -> None:
+async def _kept(
+    registered: Callable[[str], Awaitable[tuple[str, ...]]], certificates: Certificates, holds: Callable[[], bool], period: float
+) -> None:
     """A replica that does not repair looks at its certificates all the same: the Secret may have been renewed."""
     while True:
         await asyncio.sleep(period)
         try:
             await certificates.refresh()
             if holds():
-                _tell(await register.keep(cluster, place, certificates.bundle))
+                _tell(await registered(certificates.bundle))
         except Problem as problem:
             log.warning("admission not kept", reason=str(problem.reason), message=str(problem))
 

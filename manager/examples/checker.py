@@ -7,7 +7,9 @@ from apis.kind import find
 from apis.meta import GROUP, Manifest, Ref
 from manager.editor import Editor
 from manager.examples.diff import difference, field, fingerprint, managers, secret, shown, unified
-from manager.examples.example import ConditionIs, Expect, Owners, Place, Value
+from manager.examples.script import ConditionIs, Expect, Owners, PhaseIs, Place, Right, Value
+from manager.permits.glance import phase_of, status_of
+from policy.permits.ready import ready_of
 
 
 class Checker:
@@ -25,6 +27,9 @@ class Checker:
         found += [await self._says(says) for says in expect.ready]
         found += [await self._owners(owners) for owners in expect.owners]
         found += [await self._value(value) for value in expect.values]
+        found += [await self._phase(phase) for phase in expect.phases]
+        found += [await self._right(right, wanted=True) for right in expect.can]
+        found += [await self._right(right, wanted=False) for right in expect.cannot]
         failures = [failure for failure in found if failure]
         if not failures:
             for value in expect.values:
@@ -107,6 +112,38 @@ class Checker:
             return f"{what} is still what was kept as {name}: {shown(live, value.field)}"
         kept = fingerprint(self._kept[name]) if secret(live) else self._kept[name]
         return f"{what} is not what was kept as {name}:\n- {kept}\n+ {shown(live, value.field)}"
+
+    async def _phase(self, wanted: PhaseIs) -> str:
+        live = await self._hands.read(wanted.ref)
+        if live is None:
+            return f"{wanted.ref} is not there; expected it to be {wanted.phase}"
+        phase, last = phase_of(live) or "nothing yet", (status_of(live).get("transitions") or [{}])[-1]
+        if phase != wanted.phase:
+            ready = ready_of(status_of(live))
+            said = f" ({ready['reason']}: {ready['message']})" if ready else ""
+            return f"{wanted.ref} is {phase}{said}; expected {wanted.phase}"
+        if wanted.reason in (None, last.get("reason")):
+            return ""
+        return f"{wanted.ref} is {phase} by {last.get('reason')}; expected by {wanted.reason}"
+
+    async def _right(self, right: Right, *, wanted: bool) -> str:
+        answer = await self._hands.create(_review(right))
+        if answer["status"]["allowed"] == wanted:
+            return ""
+        place = f" in {right.namespace}" if right.namespace else ""
+        name = f" {right.name}" if right.name else ""
+        word, other = ("cannot", "can") if wanted else ("can", "cannot")
+        return f"{right.person.user} {word} {right.verb} {right.resource}{name}{place}; expected that they {other}"
+
+
+def _review(right: Right) -> Manifest:
+    """The question whether the authorizer lets somebody do something."""
+    resource, _, subresource = right.resource.partition("/")
+    plural, _, group = resource.partition(".")
+    asked = {"verb": right.verb, "group": group, "resource": plural, "subresource": subresource}
+    where = {"namespace": right.namespace, "name": right.name}
+    spec = {"user": right.person.user, "groups": list(right.person.groups), "resourceAttributes": asked | where}
+    return {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
 
 
 def _fits(key: str, wanted: str, found: Any) -> bool:

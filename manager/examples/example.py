@@ -3,24 +3,25 @@
     README.md       what it shows (for people)
     cluster/*.yaml  what is there before: namespaces, accounts, Tenants ...
     parent.yaml     the parents
-    expect.yaml     steps: apply, edit, delete, advance, expect
+    expect.yaml     steps: requests, time that passes, and expectations
 
-The format of expect.yaml is documented in docs/examples.md; the models below are its only definition.
+The format of expect.yaml is manager.examples.script.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any
 
 import yaml
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
-from apis.copyhold.duration import checked
+from apis.copyhold import globalresourcepermittemplate, resourcepermit, resourcepermittemplate
 from apis.invalid import explain
-from apis.meta import GROUP, Manifest, Model, Ref, split_api_version
+from apis.meta import Manifest, Ref
 from apis.problems import Invalid
 from apis.reasons import Reason
+from manager.examples.script import Script, Step
 from manager.files import Found, read
 from manager.render.text import Unreadable, document
 from policy.plan import rank
@@ -29,158 +30,9 @@ EXPECT, PARENT, CLUSTER = "expect.yaml", "parent.yaml", "cluster"
 LARGEST = 4 * 1024 * 1024
 """Characters of an expect.yaml, aliases expanded."""
 
-WITHIN = "20s"
-"""How long an expectation may take to come true, unless it says otherwise."""
-
-
-# The format.
-
-
-def _listed(value: Any) -> Any:
-    """One entry may stand without its list."""
-    return [value] if isinstance(value, Mapping | str) else value
-
-
-def _named(manifest: Manifest) -> Manifest:
-    metadata = manifest.get("metadata")
-    named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str) and metadata["name"]
-    if not named or not all(isinstance(manifest.get(field), str) and manifest[field] for field in ("apiVersion", "kind")):
-        raise ValueError("apiVersion, kind and metadata.name say which object is meant: add them")
-    return manifest
-
-
-def _appliable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, dict):
-        raise ValueError("must be a manifest, or the name of a file in the folder")
-    return _named(value)
-
-
-Named = Annotated[dict[str, Any], AfterValidator(_named)]
-Duration = Annotated[str, AfterValidator(checked)]
-
-
-class Place(Model):
-    """Which object is meant. `namespace` is omitted for cluster-scoped kinds."""
-
-    api_version: str
-    kind: str
-    namespace: str = ""
-    name: str
-
-    @property
-    def ref(self) -> Ref:
-        """The same as a reference."""
-        return Ref(*split_api_version(self.api_version), self.kind, self.namespace, self.name)
-
-
-class Impersonate(Model):
-    """Who does a step. The request impersonates this user."""
-
-    user: str
-    groups: tuple[str, ...] = ()
-
-
-class ConditionIs(Model):
-    """A condition of an object's status, of the present generation. `message` is a text that it contains."""
-
-    api_version: str = f"{GROUP}/v1alpha1"
-    kind: str
-    namespace: str = ""
-    name: str
-    type: str = "Ready"
-    status: str = "True"
-    reason: str | None = None
-    message: str | None = None
-
-    @property
-    def ref(self) -> Ref:
-        """The object."""
-        return Ref(*split_api_version(self.api_version), self.kind, self.namespace, self.name)
-
-
-class Owners(Model):
-    """Which field managers own fields of an object: field path -> manager, or Kind/name or Kind/namespace/name of a parent."""
-
-    of: Place
-    fields: dict[str, Annotated[tuple[str, ...], BeforeValidator(_listed)]]
-
-
-class Value(Model):
-    """A value that is kept under a name, or compared with one that was kept: for what templates draw by lot."""
-
-    of: Place
-    field: str
-    keep: str | None = None
-    same: str | None = None
-    differs: str | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        if sum(word is not None for word in (self.keep, self.same, self.differs)) != 1:
-            raise ValueError("say one of keep, same and differs, each with the name of a kept value")
-        return self
-
-
-class Expect(Model):
-    """What must come true within `within`, all of it at the same time."""
-
-    objects: Annotated[tuple[Named, ...], BeforeValidator(_listed)] = ()
-    absent: Annotated[tuple[Place, ...], BeforeValidator(_listed)] = ()
-    ready: Annotated[tuple[ConditionIs, ...], BeforeValidator(_listed)] = ()
-    owners: Annotated[tuple[Owners, ...], BeforeValidator(_listed)] = ()
-    values: Annotated[tuple[Value, ...], BeforeValidator(_listed)] = ()
-    within: Duration = WITHIN
-
-    @model_validator(mode="after")
-    def _something(self) -> Self:
-        if not (self.objects or self.absent or self.ready or self.owners or self.values):
-            raise ValueError("expects nothing: add objects, absent, ready, owners or values")
-        return self
-
-
-class Step(Model):
-    """One of apply, edit, delete, advance and expect. `refused`: the server must say no, with this text in its answer."""
-
-    title: str = ""
-    apply: Annotated[tuple[Annotated[Any, AfterValidator(_appliable)], ...], BeforeValidator(_listed)] = ()
-    edit: Named | None = None
-    delete: Annotated[tuple[Place, ...], BeforeValidator(_listed)] = ()
-    advance: Duration | None = None
-    expect: Expect | None = None
-    person: Annotated[Impersonate | None, Field(alias="as")] = None
-    manager: str = ""
-    force: bool = False
-    refused: str | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        done = self.verbs
-        if len(done) != 1:
-            what = f"has {' and '.join(done)}: make each a step of its own" if done else "does nothing"
-            raise ValueError(f"{what}: a step is one of apply, edit, delete, advance and expect")
-        if done[0] in ("advance", "expect") and (self.person or self.manager or self.refused is not None):
-            raise ValueError(f"as, manager and refused say how a request goes, and {done[0]} is none: remove them")
-        if self.force and not self.apply:
-            raise ValueError("force belongs to apply: remove it")
-        return self
-
-    @property
-    def verbs(self) -> tuple[str, ...]:
-        """What it does: one word."""
-        words = ("apply", "edit", "delete", "advance", "expect")
-        return tuple(word for word in words if getattr(self, word) not in ((), None))
-
-
-class Script(Model):
-    """An expect.yaml."""
-
-    title: str = ""
-    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
-
-
-# The folder.
+_PERMITS = {
+    (kind.group, kind.kind) for kind in (resourcepermit.KIND, resourcepermittemplate.KIND, globalresourcepermittemplate.KIND)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +71,16 @@ class Example:
         """Every object that the folder and its steps would create, in order, each once."""
         manifests = [*self.setup.objects, *(manifest for step in self.applied.values() for manifest in step)]
         yield from dict.fromkeys(Ref.of(manifest) for manifest in manifests)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that it makes."""
+        return tuple(ref.name for ref in self.makes() if (ref.group, ref.kind) == ("", "Namespace"))
+
+    @property
+    def permits(self) -> bool:
+        """Are there permits in it, so that admission must be served for its namespaces?"""
+        return any((ref.group, ref.kind) in _PERMITS for ref in self.makes())
 
 
 def setup(folder: Path) -> Setup:

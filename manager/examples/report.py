@@ -7,7 +7,6 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from apis.intent import Identity
 from apis.problems import Invalid
 from manager.connect import connected
 from manager.console import plain
@@ -29,14 +28,11 @@ def read_all(folders: Sequence[str]) -> list[Example]:
 async def run_examples(
     examples: Sequence[Example],
     output: str,
-    keep: bool,
-    default_account: Identity | None,
-    namespace: str,
+    run_options: RunOptions,
     kubeconfig: str | None,
     context: str | None,
 ) -> int:
     """Run them one after the other and tell of them; answers the exit code."""
-    run_options = RunOptions(keep, default_account, namespace)
     printer = Printer(Console(stderr=output == "junit", highlight=False, soft_wrap=True))
     results: list[Result] = []
     for one in examples:

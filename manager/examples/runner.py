@@ -2,7 +2,8 @@
 
 Guarantees
     Nothing is touched that was there before: if one object of the folder is, the example is not run (unless it shall be kept).
-    Only the example's own parents and Tenants are reconciled, whatever else the cluster has.
+    Only the example's own parents, Tenants and permit templates are reconciled, whatever else the cluster has, and admission is
+    asked about its namespaces alone.
     Everything that was made is removed at the end, also after a failure, and what could not be removed is named.
 """
 
@@ -10,7 +11,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from secrets import token_hex
 from time import monotonic
 
 from apis.copyhold.duration import seconds
@@ -19,19 +22,27 @@ from apis.kind import find
 from apis.meta import Key, Manifest, Ref
 from apis.problems import Blocked, Gone, Invalid, Problem
 from apis.reasons import Reason
+from manager.admission.register import Reach
+from manager.admission.serve import Serving
 from manager.cluster import ApiCluster
 from manager.controller import Options
 from manager.editor import PATIENCE, PAUSE, Editor, persistently
-from manager.elector import Alone
 from manager.endpoint import Endpoint
+from manager.examples.ask import ask
 from manager.examples.checker import Checker
-from manager.examples.example import Example, Expect, Step
+from manager.examples.elector import ExampleElector
+from manager.examples.example import CLUSTER, Example
+from manager.examples.script import Expect, Step
 from manager.http import Client
-from manager.inprocess import InProcess, Wiring, in_process, rest
+from manager.inprocess import Clock, InProcess, Wiring, in_process, rest
 from manager.install import install, installed
+from manager.office import LOOPBACK, Office, in_force
 from manager.state import State
 from manager.uninstall import managers
 from policy.account import Accounts
+
+AGES = timedelta(days=36500)
+"""The time after which no record of a permit is kept any more."""
 
 LEAVING = 60.0
 """Seconds that removing everything may take; a namespace of a real cluster takes about six."""
@@ -81,6 +92,7 @@ class RunOptions:
     keep: bool = False
     default_account: Identity | None = None
     namespace: str = "copyhold-system"  # the manager's own
+    admission: Serving = LOOPBACK  # where the API server finds us when permits are in an example
 
     @property
     def options(self) -> Options:
@@ -95,26 +107,6 @@ async def run(example: Example, endpoint: Endpoint, run_options: RunOptions, pro
     return Result(example.setup.name, example.title, tuple(runner.results))
 
 
-class ExampleElector(Alone):
-    """Holds what belongs to an example: the objects that it makes, and whatever lives in its namespaces."""
-
-    def __init__(self, makes: Iterable[Ref]) -> None:
-        refs = tuple(makes)
-        self._keys = {ref.key for ref in refs}
-        self._namespaces = {ref.name for ref in refs if (ref.group, ref.kind) == ("", "Namespace")}
-        self.state: State | None = None
-
-    def holds(self, uid: str) -> bool:
-        """True for a parent or a Tenant of the example. Nothing else is anybody's here, sweeping neither."""
-        if self.state is None:
-            return False
-        parent = self.state.parents.get(uid)
-        if parent is not None:
-            return parent.ref.key in self._keys or parent.namespace in self._namespaces
-        tenants = self.state.tenants.values()
-        return any(tenant["metadata"]["uid"] == uid and Ref.of(tenant).key in self._keys for tenant in tenants)
-
-
 @dataclass
 class _Runner:
     example: Example
@@ -124,6 +116,7 @@ class _Runner:
     results: list[StepResult] = field(default_factory=list)
     made: dict[Key, Ref] = field(default_factory=dict)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    clock: Clock = field(default_factory=Clock)
 
     async def run(self) -> None:
         async with self.stack:
@@ -170,13 +163,30 @@ class _Runner:
             await self.stack.enter_async_context(installed(self.cluster, namespace=self.run_options.namespace))
             await self._refuse_to_meddle()
         elector = ExampleElector(self.example.makes())
-        wiring = Wiring(self.endpoint, self.run_options.options, elector)
+        office = await self._office() if self.example.permits else None
+        wiring = Wiring(self.endpoint, self.run_options.options, elector, clock=self.clock, office=office)
         self.manager: InProcess = await self.stack.enter_async_context(
             in_process(wiring, begun=lambda state: _tell(elector, state))
         )
         self.checker = Checker(self.editor, self.example.makes())
-        for manifest in self.example.setup.objects:
-            await self._apply(manifest)
+        for manifest in self.example.setup.cluster:
+            await self._put(manifest)
+        if office is not None:
+            await in_force(self.editor, self.example.namespaces[0])
+        for manifest in self.example.setup.parents:
+            await self._put(manifest)
+
+    async def _office(self) -> Office:
+        """Admission for the namespaces of the example alone, with keys of its own unless they shall stay."""
+        if not self.example.namespaces:
+            remedy = f"add the namespace of its permits to {CLUSTER}/"
+            raise Invalid(Reason.INVALID, f"{self.example.setup.folder}: an example with permits makes its namespaces: {remedy}")
+        name = f"copyhold-test-{token_hex(4)}"
+        home = self.run_options.namespace if self.run_options.keep else name
+        office = Office(home, self.run_options.admission, Reach(name, self.example.namespaces))
+        for manifest in office.home:
+            await self._put(manifest)
+        return office
 
     async def _refuse_to_meddle(self) -> None:
         """Raise Invalid when anything that the example makes is there, or a manager that would do the same work as ours."""
@@ -191,15 +201,12 @@ class _Runner:
                     remedy = "delete it, or choose another cluster, or run on what is there with --keep"
                     raise Invalid(Reason.INVALID, f"{why}: {remedy}")
 
-    async def _apply(self, manifest: Manifest, step: Step | None = None) -> None:
-        editor = self._hands(step)
-        manager, force = (step.manager, step.force) if step is not None else ("", False)
-        self.made.setdefault(Ref.of(manifest).key, Ref.of(manifest))
-        await persistently(lambda: editor.apply(manifest, manager=manager, force=force))
+    async def _put(self, manifest: Manifest) -> None:
+        await persistently(lambda: self._apply(manifest, self.editor))
 
-    def _hands(self, step: Step | None) -> Editor:
-        person = step.person if step is not None else None
-        return self.editor.of(person.user, person.groups) if person is not None else self.editor
+    async def _apply(self, manifest: Manifest, editor: Editor, *, manager: str = "", force: bool = False) -> None:
+        self.made.setdefault(Ref.of(manifest).key, Ref.of(manifest))
+        await editor.apply(manifest, manager=manager, force=force)
 
     # The steps.
 
@@ -218,13 +225,17 @@ class _Runner:
 
     def _requests(self, number: int, step: Step) -> Sequence[Callable[[], Awaitable[object]]]:
         """The requests of a step that writes."""
-        editor = self._hands(step)
+        editor = self.editor if step.person is None else self.editor.of(step.person.user, step.person.groups)
+        if step.transition is not None:
+            phase, wanted = step.transition
+            return [lambda: ask(editor, phase, wanted, self.clock(), manager=step.manager)]
         if step.edit is not None:
             patch = step.edit
             return [lambda: editor.edit(patch, manager=step.manager)]
         if step.delete:
             return [lambda ref=place.ref: editor.delete(ref) for place in step.delete]  # type: ignore[misc]
-        return [lambda one=one: self._apply(one, step) for one in self.example.applied[number]]  # type: ignore[misc]
+        how = partial(self._apply, editor=editor, manager=step.manager, force=step.force)
+        return [partial(how, one) for one in self.example.applied[number]]
 
     async def _refused(self, attempt: Callable[[], Awaitable[object]], text: str) -> str:
         """What is wrong when the server does not say no in the expected words; a no in other words may change for a moment."""
@@ -258,6 +269,7 @@ class _Runner:
 
     async def _clear_up(self) -> str:
         """Delete the parents while the manager runs, then the rest; what lives in a namespace that goes is gone with it."""
+        self.clock.passed += AGES  # permits are kept as records, also when they are deleted
         parents = [ref for ref in self.made.values() if _is_parent(ref)]
         left = await self._gone(reversed(parents))
         spaces = {ref.name for ref in self.made.values() if (ref.group, ref.kind) == ("", "Namespace")}
@@ -308,6 +320,8 @@ def title(example: Example, number: int) -> str:
         return f"edit {Ref.of(step.edit)}"
     if step.delete:
         return f"delete {_names(place.ref for place in step.delete)}"
+    if step.transition is not None:
+        return f"{step.verbs[0]} {step.transition[1].ref}"
     return f"let {step.advance} pass" if step.advance is not None else f"expectation of step {number + 1}"
 
 

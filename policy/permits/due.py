@@ -12,7 +12,9 @@
 | Expired | all is gone (TAKE_BACK), then `keepUntil` (RETAIN) | DELETE |
 
 Where nothing may be desired and something is recorded, that is taken back before anything else is done. A permit that is being
-deleted has ended: where access was given, that is an EXPIRE of its own (Deleted), so that the record which is kept says so. A moment that is reached has passed: at `until` the access is over.
+deleted has ended: where access was given, that is an EXPIRE of its own (Deleted), so that the record which is kept says so.
+
+A moment that is reached has passed: at `until` the access is over.
 """
 
 from collections.abc import Mapping

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import uvloop
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -213,6 +214,49 @@ async def test_forgetting_a_running_key_leaves_it_to_its_taker() -> None:
     assert await taken(queue) == [("a", WHOLE)]
 
 
+# What is pressing.
+
+
+async def test_what_is_pressing_stands_in_a_line_of_its_own() -> None:
+    """Its takers have nothing else to do, and it waits for no other key."""
+    queue: Queue[str] = Queue(str.isupper)
+    for key in ("a", "B", "c"):
+        queue.add(key)
+    assert await asyncio.wait_for(queue.take(pressing=True), 1) == ("B", WHOLE)
+    queue.done("B")
+    assert await taken(queue) == [("a", WHOLE), ("c", WHOLE)]
+
+
+async def test_what_becomes_pressing_in_line_changes_lines() -> None:
+    """And stands in one line only."""
+    pressing: set[str] = set()
+    queue: Queue[str] = Queue(pressing.__contains__)
+    queue.add("a")
+    queue.add("b", ("x",))
+    pressing.add("b")
+    queue.add("b", ("y",))
+    assert await asyncio.wait_for(queue.take(pressing=True), 1) == ("b", Work(units={"x", "y"}))
+    queue.done("b")
+    assert await taken(queue) == [("a", WHOLE)]
+    await asyncio.wait_for(queue.still(), 1)
+
+
+async def test_what_is_pressing_waits_for_its_own_taker_only() -> None:
+    """A pass that runs is finished first: a key has one taker at a time."""
+    pressing: set[str] = set()
+    queue: Queue[str] = Queue(pressing.__contains__)
+    queue.add("a")
+    await queue.take()
+    pressing.add("a")
+    queue.add("a")
+    waiting = asyncio.create_task(queue.take(pressing=True))
+    await settle()
+    assert not waiting.done()
+    queue.done("a")
+    assert await asyncio.wait_for(waiting, 1) == ("a", WHOLE)
+    queue.done("a")
+
+
 # Appointments.
 
 
@@ -247,6 +291,21 @@ async def test_an_appointment_that_was_kept_can_be_made_again(clock: Clock) -> N
         queue.later("a", None, 5)
         await clock.to(5.0 * turn)
         assert await taken(queue) == [("a", WHOLE)]
+
+
+def test_two_appointments_for_now_are_one() -> None:
+    """Also on the loop that the manager runs on, where what is due at once is no timer."""
+
+    async def work() -> list[tuple[str, Work]]:
+        queue: Queue[str] = Queue()
+        queue.later("a", None, 0.0)
+        queue.later("a", None, 0.0)
+        queue.later("a", None, 30.0)
+        await settle()
+        return await taken(queue)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(work()) == [("a", WHOLE)]
 
 
 async def test_stopping_cancels_appointments(clock: Clock) -> None:

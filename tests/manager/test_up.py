@@ -186,6 +186,32 @@ def test_what_is_kept_in_a_folder_is_there_again(start: Callable[..., Up], tmp_p
     assert again.end() == 0
 
 
+def test_a_permit_outlives_the_process_and_each_of_its_steps_is_told(start: Callable[..., Up], tmp_path: Path) -> None:
+    """Two users by impersonation; phase, actor and end in a line each. The keys are kept, or the request would prove nothing."""
+    data = tmp_path / "data"
+    up = start("--data", data, "--load", ROOT / "examples" / "permit-pod-reader")
+    up.says("export KUBECONFIG")
+    permit = ref("copyhold.dev/v1alpha1", "ResourcePermit", "incident-1042", "shop")
+    binding = ref("rbac.authorization.k8s.io/v1", "RoleBinding", "incident-1042", "shop")
+    asked = {"template": {"kind": "ResourcePermitTemplate", "name": "pod-reader"}, "params": {"user": "alice"}}
+    with up.api() as api:
+        eventually(lambda: api.as_user("alice").create(permit | {"spec": asked}).expect(201), 30)
+        up.says(r"Requested ResourcePermit shop/incident-1042: PendingReview by copyhold \(System\)\n")
+    assert up.end() == 0
+    again = start("--data", data)
+    again.says("export KUBECONFIG")
+    with again.api() as api:
+        approval, end = ({"status": {"phase": phase}} for phase in ("Approved", "Expired"))
+        eventually(lambda: api.as_user("bob").merge_patch(permit, approval, subresource="status").expect(200), 30)
+        again.says(r"Approved ResourcePermit shop/incident-1042: ApprovedByUser by bob\n")
+        again.says(r"Active ResourcePermit shop/incident-1042: ActivatedBySystem by copyhold \(System\), until 20\S+Z\n")
+        assert api.get(binding).status == 200
+        api.as_user("bob").merge_patch(permit, end, subresource="status").expect(200)
+        again.says(r"Expired ResourcePermit shop/incident-1042: ExpiredByUser by bob\n")
+        assert api.get(binding).status == 404
+    assert again.end() == 0
+
+
 def told(*words: object) -> tuple[int, str]:
     """The exit code and what stderr says, for what fails at once."""
     result = CliRunner().invoke(main, ["up", *map(str, words)], prog_name="copyhold")

@@ -58,6 +58,40 @@ def outcome(verb: Verb, reason: Reason, *, wrote: bool = False, problem: Problem
     return Outcome(decision, record(), problem, wrote=wrote)
 
 
+def test_a_permit_shows_its_phase_for_whom_it_is_and_until_when() -> None:
+    """Who watches wants to know how long somebody has what."""
+    kind = find("copyhold.dev", "ResourcePermit")
+    assert kind is not None
+    condition = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "managed resources are ready"}
+    status = {"phase": "Active", "active": {"until": "2026-01-02T03:34:05Z"}, "conditions": [condition]}
+    spec = {"requester": {"name": "alice", "type": "User"}}
+    permit = Parent(kind, {"metadata": {"name": "x", "namespace": "a", "uid": "u"}, "spec": spec, "status": status})
+    message = "for alice, until 2026-01-02T03:34:05Z, managed resources are ready"
+    assert rows([permit], {}, {}) == [ParentRow("ResourcePermit a/x", "True", "Active", message, ())]
+
+
+@pytest.mark.parametrize(
+    ("phase", "said", "good"),
+    [
+        pytest.param("Requested", "PendingReview by copyhold (System)", True, id="a step of the manager"),
+        pytest.param("Active", "ActivatedBySystem by copyhold (System), until 2026-01-02T03:34:05Z", True, id="with an end"),
+        pytest.param("Denied", "DeniedByReviewer by bob: not today", False, id="somebody says no"),
+    ],
+)
+def test_a_step_of_a_permit_is_a_line_with_phase_actor_and_end(phase: str, said: str, *, good: bool) -> None:
+    """What kind of actor it was is said where it was no user."""
+    system = {"name": "copyhold", "type": "System"}
+    given: dict[str, dict[str, Any]] = {
+        "Requested": {"actor": system, "reason": "PendingReview"},
+        "Active": {"actor": system, "reason": "ActivatedBySystem", "until": "2026-01-02T03:34:05Z"},
+        "Denied": {"actor": {"name": "bob", "type": "User"}, "reason": "DeniedByReviewer", "message": "not today"},
+    }
+    lines: list[Line] = []
+    watcher = Watcher(lines.append, now=lambda: NOW)
+    watcher.stepped({"metadata": {"name": "x", "namespace": "a"}}, {"type": phase, **given[phase]})
+    assert lines == [Line(NOW, "ResourcePermit a/x", phase, said, good=good)]
+
+
 def heard(*outcomes: Outcome) -> list[str]:
     """The lines about these outcomes, one after the other."""
     lines: list[Line] = []

@@ -10,7 +10,7 @@ import pytest
 from apis.kind import Kind
 from apis.meta import GROUP, PARENT_EXTRA
 from manager.admission.policies import MUTATING, VALIDATING
-from manager.admission.register import PERMITS, TEMPLATES, Service, Url, manifests
+from manager.admission.register import PERMITS, TEMPLATES, Reach, Service, Url, manifests
 from tests.support.admission import Outside, allowed, asked, ours, outside
 from tests.support.api import Api, Manifest, Reply, eventually, ref
 
@@ -62,6 +62,23 @@ def test_a_server_is_found_by_its_place(place: Service | Url, client: Manifest, 
     made = manifests(place, "CA")[0]["webhooks"][0]["clientConfig"]
     assert made.pop("caBundle") == b64encode(b"CA").decode()
     assert (made, place.hosts) == (client, hosts)
+
+
+def test_what_is_limited_to_namespaces_asks_about_nothing_else() -> None:
+    """Under its own name; a selector of namespaces alone would let everything cluster-scoped in."""
+    made = manifests(Url("h", 1), "", Reach("trial", ("a", "b")))
+    assert [each["metadata"]["name"] for each in made] == ["trial", "trial"]
+    hooks = [webhook for each in made for webhook in each["webhooks"]]
+    selector = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["a", "b"]}]}
+    assert [hook["namespaceSelector"] for hook in hooks] == [selector, selector]
+    assert {rule["scope"] for hook in hooks for rule in hook["rules"]} == {"Namespaced"}
+
+
+def test_what_is_not_limited_asks_about_all() -> None:
+    """Global templates too."""
+    hooks = [webhook for each in manifests(Url("h", 1), "") for webhook in each["webhooks"]]
+    assert [hook["namespaceSelector"] for hook in hooks] == [{}, {}]
+    assert {rule["scope"] for hook in hooks for rule in hook["rules"]} == {"*"}
 
 
 # On a server

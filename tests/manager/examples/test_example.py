@@ -70,12 +70,30 @@ def wrong(steps: str) -> str:
             "values[0]: say one of keep, same and differs",
             id="two comparisons",
         ),
+        pytest.param("- approve: {namespace: a, name: x, keepFor: soon}\n", "steps[0].approve.keepFor:", id="a length"),
+        pytest.param("- deny: {namespace: a, name: x, duration: 1h}\n", "deny.duration: unknown field", id="a denial of a part"),
+        pytest.param("- deny: {namespace: a, name: x}\n  advance: 1h\n", "has deny and advance", id="a transition and time"),
+        pytest.param(
+            "- expect: {phases: {namespace: a, name: x, phase: Over}}\n", "expect.phases[0].phase:", id="a phase that is none"
+        ),
+        pytest.param("- expect: {can: {verb: get, resource: pods}}\n", "expect.can[0].as: required", id="a right of nobody"),
         pytest.param("- a: [\n", "expect.yaml line 4:", id="broken YAML"),
     ],
 )
 def test_what_is_wrong_is_named_with_line_step_field_and_remedy(steps: str, said: str) -> None:
     """The first error has its line; every error has its path and says what to do."""
     assert said in wrong(steps)
+
+
+@pytest.mark.parametrize("verb", ["approve", "deny", "expire", "retry"])
+def test_a_person_is_a_name_or_a_name_with_groups(verb: str) -> None:
+    """`as: alice` is short for `as: {user: alice}`; a step asks for one transition."""
+    step = f"{verb}: {{namespace: a, name: x}}"
+    first, second = script("expect.yaml", f"{STEPS}- as: alice\n  {step}\n- as: {{user: bob, groups: [sre]}}\n  {step}\n").steps
+    assert (first.person, second.person) == (Impersonate(user="alice"), Impersonate(user="bob", groups=("sre",)))
+    phases = {"approve": "Approved", "deny": "Denied", "expire": "Expired", "retry": "Retrying"}
+    assert first.transition is not None
+    assert (first.transition[0], str(first.transition[1].ref)) == (phases[verb], "ResourcePermit.copyhold.dev a/x")
 
 
 def test_what_is_no_list_of_steps_is_refused() -> None:

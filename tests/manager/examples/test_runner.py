@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from manager.cli import main
-from tests.support.api import Api, ref
+from tests.support.api import Api, Manifest, ref
 
 CLUSTER = """
 apiVersion: v1
@@ -196,3 +196,95 @@ def test_what_cannot_be_read_is_wrong_usage(run: Play, folder: Folder, tmp_path:
     assert result.exit_code == 2
     assert "expect.yaml line 3: step 2: steps[1].advance: must be a Go duration" in " ".join(result.stderr.split())
     assert run(tmp_path / "none").exit_code == 2
+
+
+TEMPLATE = """
+apiVersion: copyhold.dev/v1alpha1
+kind: ResourcePermitTemplate
+metadata: {name: NAME, namespace: NAME}
+spec:
+  impersonation: {name: runner}
+  keepFor: 30d
+  resources:
+  - targets: [{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {for: "{{ request.username }}"}}]
+"""
+ASK = """
+- apply:
+    apiVersion: copyhold.dev/v1alpha1
+    kind: ResourcePermit
+    metadata: {name: mine, namespace: NAME}
+    spec: {template: {kind: ResourcePermitTemplate, name: NAME}}
+- expect: {phases: {namespace: NAME, name: mine, phase: Requested}}
+"""
+
+
+@pytest.fixture
+def permits(folder: Folder, name: str) -> Folder:
+    """The same for an example with a permit."""
+
+    def make(steps: str) -> Path:
+        place = folder((ASK + steps).replace("NAME", name))
+        (place / "parent.yaml").write_text(TEMPLATE.replace("NAME", name))
+        return place
+
+    return make
+
+
+def test_an_example_with_permits_leaves_nothing_behind(run: Play, permits: Folder, name: str, api: Api) -> None:
+    """Neither the record that is kept for 30 days, nor webhooks, nor keys; and what is not as expected is said in one line."""
+    steps = f"""
+- as: {{user: bob, groups: [system:masters]}}
+  approve: {{namespace: {name}, name: mine, start: 1h}}
+- advance: 1h
+- expect:
+    phases: {{namespace: {name}, name: mine, phase: Active}}
+- as: {{user: bob, groups: [system:masters]}}
+  expire: {{namespace: {name}, name: mine}}
+- expect:
+    within: 5s
+    phases:
+    - {{namespace: {name}, name: mine, phase: Expired, reason: ExpiredBySystem}}
+    - {{namespace: {name}, name: mine, phase: Denied}}
+    - {{namespace: {name}, name: yours, phase: Active}}
+    can: {{as: alice, verb: get, resource: pods/log, namespace: {name}, name: web}}
+    cannot: {{as: {{user: bob, groups: [system:masters]}}, verb: list, resource: deployments.apps}}
+"""
+    result = run(permits(steps))
+    assert result.exit_code == 1, result.output
+    permit = f"ResourcePermit.copyhold.dev {name}/mine"
+    for line in (
+        f"{permit} is Expired by ExpiredByUser; expected by ExpiredBySystem",
+        f"{permit} is Expired (Expired: ",
+        f"ResourcePermit.copyhold.dev {name}/yours is not there; expected it to be Active",
+        f"alice cannot get pods/log web in {name}; expected that they can",
+        "bob can list deployments.apps; expected that they cannot",
+    ):
+        assert line in result.stdout, result.stdout
+    assert "1 of 1 example failed: small" in result.stdout
+    assert result.stdout.count("✗") == 1, result.stdout
+    assert api.get(ref("v1", "Namespace", name)).status == 404
+    assert not any(name in str(configuration) for configuration in _configurations(api))
+
+
+def _configurations(api: Api) -> list[Manifest]:
+    """All webhooks that are registered."""
+    kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    return [item for kind in kinds for item in api.list("admissionregistration.k8s.io/v1", kind).expect(200).body["items"]]
+
+
+def test_permits_need_a_namespace_of_the_example(run: Play, permits: Folder, name: str, api: Api) -> None:
+    """Admission is served for the namespaces that the example makes, and for no other."""
+    place = permits("")
+    account = f"apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {name}, namespace: default}}\n"
+    (place / "cluster" / "all.yaml").write_text(account)
+    result = run(place)
+    assert result.exit_code == 1, result.output
+    assert "an example with permits makes its namespaces: add the namespace of its permits to cluster/" in result.stdout
+    assert api.get(ref("v1", "ServiceAccount", name, "default")).status == 404
+
+
+def test_an_address_of_admission_that_is_none_is_named(run: Play, permits: Folder) -> None:
+    """Exit code 1 with the flag."""
+    result = run(permits(""), "--admission-url", "http://here")
+    assert result.exit_code == 1, result.output
+    assert "--admission-url: 'http://here' must be https://HOST:PORT" in " ".join(result.stderr.split())

@@ -1,0 +1,3 @@
+"""The table of protection, asked of our webhook: the same verdicts, in the same words."""
+
+from tests.manager.admission.test_protection import *  # noqa: F403 - every test of the policy is one of the webhook
