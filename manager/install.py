@@ -15,7 +15,8 @@ from apis.problems import Blocked, Forbidden, Gone, Problem, Stale, Unavailable
 from apis.reasons import Reason
 from manager.admission.keep import keep
 from manager.admission.keep import remove as remove_policies
-from manager.admission.policies import API_VERSION, POLICY, SELECTOR
+from manager.admission.older import kind_of
+from manager.admission.policies import POLICY, SELECTOR
 from manager.cluster import ApiCluster
 from manager.editor import Editor
 from manager.world import Resource
@@ -48,7 +49,9 @@ async def install(cluster: ApiCluster, *, namespace: str, allowed: tuple[str, ..
     created = [kind.crd_name for kind in kinds() if await _defined(cluster, kind, update=update)]
     for kind in kinds():
         await _until(lambda kind=kind: _served(cluster, kind))  # type: ignore[misc]
-    policy = await cluster.resource(API_VERSION, POLICY)
+    policy = await kind_of(cluster, POLICY)
+    if policy is None:
+        return Installed(tuple(created))  # our webhook says what they would say, from when the manager serves it
     there = (await cluster.list(policy, labels=SELECTOR, metadata=True)).items
     if update or not there:
         await keep(cluster, manager_namespace=namespace, allowed=allowed)

@@ -19,8 +19,11 @@ from apis.kind import Parent, kinds
 from apis.meta import Manifest, Ref
 from apis.problems import Blocked, Forbidden, Invalid, Problem
 from apis.reasons import Reason
+from manager import powers
+from manager.admission import older
 from manager.admission.handlers import handlers, template_reader
-from manager.admission.keep import keep
+from manager.admission.keep import keep, policies
+from manager.admission.policies import Policy
 from manager.admission.serve import Serving, served, serving
 from manager.cluster import ApiCluster
 from manager.controller import Controller, Options, Told
@@ -135,7 +138,9 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
         recorder = Recorder(cluster, metrics, instance=settings.identity)
         renderer = Renderer(workers=settings.render_workers, rendered=metrics.rendered, restarted=metrics.render_worker_restarted)
         stack.push_async_callback(renderer.close)
-        permits = _permits(cluster, settings, clock, recorder, metrics) if settings.admission is not None else None
+        await _check_kinds(cluster)
+        standing = await _standing(cluster, settings)
+        permits = _permits(cluster, settings, clock, recorder, metrics)
         controller = Controller(
             cluster,
             renderer,
@@ -143,24 +148,23 @@ async def replica(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
             Options(settings.accounts, settings.workers, settings.width, kinds=frozenset(settings.kinds)),
             elector=electing.holder,
             told=_told(recorder, metrics),
-            keep_policies=lambda: _keep(cluster, settings, electing.holder),
+            keep_policies=None if standing else lambda: _keep(cluster, settings, electing.holder),
             now=clock,
-            permits=permits,
         )
         health = Health(lambda: _missing(controller), Exposition(lambda: _text(metrics, controller, clock), CONTENT_TYPE))
         if settings.listen:
             bound = await _listen(health, settings.listen)
             stack.push_async_callback(health.stop)
             log.info("listening", address=bound)
-        await _check_kinds(cluster)
+        await powers.check(cluster)
         await _keep(cluster, settings, Alone())
-        if permits is not None and settings.admission is not None:
-            await permits.keyring.refresh()
-            asked = handlers(cluster, renderer, permits.keyring.sign, clock)
+        controller.permits = await _served(permits, settings)
+        if settings.admission is not None:
+            asked = handlers(cluster, renderer, permits.keyring.sign, clock, policies=standing)
             holds = partial(electing.holder.holds, POLICIES)
-            await stack.enter_async_context(served(cluster, settings.admission, asked, namespace=settings.namespace, holds=holds))
-        else:
-            log.info("permits are left alone: no admission is served (--admission-service or --admission-url)")
+            await stack.enter_async_context(
+                served(cluster, settings.admission, asked, namespace=settings.namespace, holds=holds, policies=standing)
+            )
         telling = asyncio.create_task(recorder.run(), name="events")
         stack.push_async_callback(_finish, telling, recorder)
         stack.push_async_callback(electing.stop)  # after the controller has stopped: no write is under way any more
@@ -287,10 +291,33 @@ async def _keep(cluster: Cluster, settings: Settings, holder: Holder) -> None:
     """One replica repairs: two of different versions would rewrite each other's text for ever. At the start each looks."""
     if not holder.holds(POLICIES):
         return
-    allowed = [f"{account.namespace}/{account.name}" for account in settings.allowed_accounts]
-    written = await keep(cluster, manager_namespace=settings.namespace, allowed=allowed)
+    written = await keep(cluster, manager_namespace=settings.namespace, allowed=_allowed(settings))
     if written:
         log.info("admission policies written", names=list(written))
+
+
+async def _standing(cluster: ApiCluster, settings: Settings) -> tuple[Policy, ...]:
+    """The policies that our webhook has to stand for: none where the API server judges by them itself. Raises Blocked."""
+    if await older.enforced(cluster):
+        return ()
+    await older.check(cluster, served=settings.admission is not None)
+    log.info("this API server has no ValidatingAdmissionPolicy: our webhook says what our policies would")
+    return policies(manager_namespace=settings.namespace, allowed=_allowed(settings))
+
+
+def _allowed(settings: Settings) -> list[str]:
+    return [f"{account.namespace}/{account.name}" for account in settings.allowed_accounts]
+
+
+async def _served(permits: Permits, settings: Settings) -> Permits | None:
+    """Permits are served where admission is; and without it, where they were before: what was given ends on time all the same."""
+    if settings.admission is None and not await permits.keyring.there():
+        log.info("permits are left alone: no admission is served (--admission-service or --admission-url)")
+        return None
+    await permits.keyring.refresh()
+    if settings.admission is None:
+        log.warning("no admission is served: permits are neither made nor reviewed, and those that are active end on time")
+    return permits
 
 
 def _permits(cluster: Cluster, settings: Settings, clock: ServerTime, recorder: Recorder, metrics: Metrics) -> Permits:

@@ -90,7 +90,8 @@ def tenants() -> Policy:
             Rule(("",), ("namespaces/status",), ("UPDATE",)),
         ),
         params=(API_VERSION, "Tenant"),
-        conditions={"labels-changed": _LABELS_CHANGED},
+        # Who may assign to all Tenants is not asked about each.
+        conditions={"labels-changed": _LABELS_CHANGED, "may-not-assign-to-all": f"!{_MAY_ASSIGN_TO_ALL}"},
         variables={
             "labels": "object.metadata.?labels.orValue({})",
             "oldLabels": "oldObject == null ? {} : oldObject.metadata.?labels.orValue({})",
@@ -185,6 +186,9 @@ def _selects(labels: str) -> str:
         # An operator that nobody knows counts as a match, which asks for the right.
         f" : !(e.operator == 'DoesNotExist' && e.key in {labels}))"
     )
+
+
+_MAY_ASSIGN_TO_ALL = f"authorizer.group('{GROUP}').resource('tenants').check('assign').allowed()"
 
 
 def _may_assign(tenant: str) -> str:

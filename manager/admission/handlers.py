@@ -1,15 +1,17 @@
 """What the admission server is asked on which path, and who answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from apis.copyhold import VERSION
 from apis.meta import GROUP, Manifest
-from manager.admission.register import PERMITS, TEMPLATES
+from manager.admission.policies import Policy
+from manager.admission.register import PERMITS, TEMPLATES, path_of
+from manager.admission.review import Reviewer
 from manager.admission.server import Handler
 from manager.permits.admit import Admission, TemplateOf
 from manager.render.pool import Renderer
-from manager.world import World
+from manager.world import Cluster, World
 from policy.permits.trail import Sign
 
 
@@ -22,7 +24,10 @@ def template_reader(world: World) -> TemplateOf:
     return template_of
 
 
-def handlers(world: World, renderer: Renderer, sign: Sign, now: Callable[[], datetime]) -> Mapping[str, Handler]:
-    """All paths. `now` is the API server's time."""
-    admission = Admission(template_reader(world), renderer.check, sign, now)
-    return {PERMITS: admission.review, TEMPLATES: admission.template}
+def handlers(
+    cluster: Cluster, renderer: Renderer, sign: Sign, now: Callable[[], datetime], *, policies: Sequence[Policy] = ()
+) -> Mapping[str, Handler]:
+    """All paths. `now` is the API server's time; `policies` are those that it cannot evaluate itself, if it cannot."""
+    admission = Admission(template_reader(cluster), renderer.check, sign, now)
+    asked: dict[str, Handler] = {PERMITS: admission.review, TEMPLATES: admission.template}
+    return asked | {path_of(policy): Reviewer(cluster, policy).review for policy in policies}

@@ -1,4 +1,4 @@
-"""Installs our policies, keeps them as they should be, and takes them away, the webhooks too."""
+"""Our policies: which there are, how they are installed and kept as they should be, and how they go, the webhooks too."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ import orjson
 from apis.meta import Manifest
 from apis.problems import Gone
 from manager.admission import guards, permits
+from manager.admission.older import enforced, kind_of
 from manager.admission.policies import API_VERSION, BINDING, MUTATING, POLICY, SELECTOR, VALIDATING, Policy
 from manager.admission.protection import protection
 from manager.world import Cluster
@@ -38,10 +39,11 @@ async def keep(cluster: Cluster, *, manager_namespace: str, allowed: Sequence[st
     """Make the live policies what they should be; answers the names (`Kind/name`) that had to be written.
 
     Guarantees: policies that are already right are only read. What others added to a policy, which would weaken it, is gone
-    afterwards. Assumes that the CRDs are served: the server refuses a policy over Tenants before.
+    afterwards. Where the server does not serve the kind (see `older.py`), there is nothing to keep.
+    Assumes that the CRDs are served: the server refuses a policy over Tenants before.
     Raises the problems of the cluster; Stale when another replica was at it in the same moment.
     """
-    wanted = manifests(manager_namespace=manager_namespace, allowed=allowed)
+    wanted = manifests(manager_namespace=manager_namespace, allowed=allowed) if await enforced(cluster) else ()
     return tuple([_title(manifest) for manifest in wanted if await put(cluster, manifest)])
 
 
@@ -52,7 +54,9 @@ async def remove(cluster: Cluster) -> tuple[str, ...]:
     """
     removed = []
     for kind in (MUTATING, VALIDATING, BINDING, POLICY):
-        resource = await cluster.resource(API_VERSION, kind)
+        resource = await kind_of(cluster, kind)
+        if resource is None:
+            continue
         for live in (await cluster.list(resource, labels=SELECTOR, metadata=True)).items:
             metadata = live["metadata"]
             name = metadata["name"]

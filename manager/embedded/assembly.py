@@ -1,6 +1,6 @@
 """Puts the parts of a server together: the one place that knows them all."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
 from apis.meta import Manifest
@@ -30,9 +30,14 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 _VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}
 
 
-def assemble(store: Store, *, users: Mapping[str, User], key: bytes, clock: Callable[[], datetime]) -> ApiServer:
-    """A server on a store. `users` are the owners of its tokens; `key` signs those of ServiceAccounts (32 bytes)."""
-    registry = Registry(openapi.builtin())
+def assemble(
+    store: Store, *, users: Mapping[str, User], key: bytes, clock: Callable[[], datetime], unserved: Collection[str] = ()
+) -> ApiServer:
+    """A server on a store. `users` are the owners of its tokens; `key` signs those of ServiceAccounts (32 bytes).
+
+    `unserved` are built-in resources that it does not know, as `deployments.apps`.
+    """
+    registry = Registry(served for served in openapi.builtin() if served.resource not in unserved)
     authorizer = Authorizer(store)
     tokens = Tokens(key, store, clock)
     authenticator = Authenticator(users, tokens)

@@ -7,7 +7,7 @@ Guarantees
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -38,7 +38,7 @@ class Embedded:
     """An API server with its controllers, on the event loop in which it is entered.
 
     `users` are further users, or their groups: `{"alice": ()}`. `window` is how many changes are kept for watches. `clock` is the
-    time that objects get and tokens are judged by.
+    time that objects get and tokens are judged by. `unserved` are built-in resources that it does not know (`deployments.apps`).
 
     Raises OSError when the port is taken, InUse when the folder is.
     """
@@ -52,6 +52,7 @@ class Embedded:
         clock: Callable[[], datetime] = utc_now,
         window: int = WINDOW,
         intercept: Intercept | None = None,
+        unserved: Collection[str] = (),
     ) -> None:
         self._port = port
         self._data = data
@@ -59,6 +60,7 @@ class Embedded:
         self._clock = clock
         self._window = window
         self._intercept = intercept
+        self._unserved = frozenset(unserved)
 
     server: ApiServer
     controllers: Controllers
@@ -107,7 +109,7 @@ class Embedded:
         self.tokens = facts.tokens((ADMIN, *self._users))
         owners = {ADMIN: (MASTERS,), **self._users}
         users = {self.tokens[name]: _user(name, given) for name, given in owners.items()}
-        self.server = assemble(store, users=users, key=facts.key(), clock=self._clock)
+        self.server = assemble(store, users=users, key=facts.key(), clock=self._clock, unserved=self._unserved)
         self.controllers = Controllers(self.server, authority=self.ca)
         self._face = Face(self.server, journal, intercept=self._intercept)
         self._journal = journal

@@ -27,7 +27,7 @@ class Discovery:
     def __init__(self, registry: Registry, document: Callable[[Iterable[Served]], Manifest]) -> None:
         self._registry = registry
         self._document = document
-        self._builtin = openapi.discovery()
+        self._builtin = [_known(item, registry) for item in openapi.discovery()]
         self._made: dict[str, bytes] = {}
         self._version = -1
 
@@ -118,6 +118,16 @@ class Discovery:
         if key not in self._made:
             self._made[key] = orjson.dumps(make())
         return self._made[key]
+
+
+def _known(item: Manifest, registry: Registry) -> Manifest:
+    """A built-in group with what the server serves of it."""
+    group = item["metadata"].get("name", "")
+
+    def served(version: Manifest) -> list[Manifest]:
+        return [each for each in version["resources"] if registry.find(group, version["version"], each["resource"]) is not None]
+
+    return item | {"versions": [version | {"resources": served(version)} for version in item["versions"]]}
 
 
 def version() -> bytes:

@@ -101,6 +101,13 @@ class Keyring:
         """Is the signature (base64) right? None when the key is not known: `learn` may help."""
         return signatures.verify(self.public, key, data, signature)
 
+    async def there(self) -> bool:
+        """Were keys made before? No, too, where they may not be read."""
+        try:
+            return await self._cluster.get(SECRETS, self._namespace, NAME, metadata=True) is not None
+        except (Blocked, Gone):
+            return False
+
     async def refresh(self) -> None:
         """Read the keys; make them where there are none, renew them where it is time, publish what is not published."""
         async with self._reading:

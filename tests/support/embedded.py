@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from argparse import ArgumentParser
+from collections.abc import Collection
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Self
@@ -28,13 +29,15 @@ ACCESS, LOG, DATA = "access.json", "embedded.log", "data"
 class EmbeddedServer:
     """An embedded cluster of its own, for as long as the `with` block lasts; see RealServer.
 
-    `durable` keeps its objects in SQLite, so that `restart` finds them again; without it, they are in memory.
+    `durable` keeps its objects in SQLite, so that `restart` finds them again; without it, they are in memory. `unserved` are
+    resources that it does not know.
     """
 
     access: Access
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, unserved: Collection[str] = ()) -> None:
         self._durable = durable
+        self._unserved = unserved
 
     def __enter__(self) -> Self:
         self._scratch = scratch()
@@ -72,6 +75,7 @@ class EmbeddedServer:
 
     def _run(self, port: int = 0) -> None:
         flags = [str(self._folder), f"--port={port}", *(["--durable"] if self._durable else [])]
+        flags += [f"--unserved={resource}" for resource in self._unserved]
         with (self._folder / LOG).open("ab") as log:
             self._process = subprocess.Popen(
                 [
@@ -118,14 +122,14 @@ def beside(server: Access) -> EmbeddedServer | RealServer:
     return EmbeddedServer(durable=True) if server.programs is None else RealServer(server.programs)
 
 
-async def _serve(folder: Path, port: int, *, durable: bool) -> None:
+async def _serve(folder: Path, port: int, *, durable: bool, unserved: Collection[str]) -> None:
     from manager.embedded.cluster import Embedded  # only the serving process needs it
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     data, users = folder / DATA if durable else None, dict.fromkeys(ORDINARY, ())
-    async with Embedded(data=data, port=port, users=users) as cluster:
+    async with Embedded(data=data, port=port, users=users, unserved=unserved) as cluster:
         ca = folder / "ca.crt"
         ca.write_text(cluster.ca)
         write_private(folder / ACCESS, Access(cluster.url, ca, cluster.tokens, None).dump())
@@ -138,9 +142,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--durable", action="store_true")
+    parser.add_argument("--unserved", action="append", default=[])
     given = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(given.folder, given.port, durable=given.durable))
+        runner.run(_serve(given.folder, given.port, durable=given.durable, unserved=given.unserved))
 
 
 if __name__ == "__main__":

@@ -4,15 +4,22 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from time import monotonic
+from typing import Any
 
+from apis.problems import Problem
+from manager.admission.handlers import template_reader
 from manager.cluster import ApiCluster
 from manager.controller import Controller, Options
 from manager.http import Client
+from manager.permits.desk import Permits
+from manager.permits.keys import Keyring
 from manager.render.pool import Renderer
 from manager.schemas import Schemas
 from tests.realserver.access import Access
 from tests.support.faults import Faulty, Judge
+from tests.support.rights import NAMESPACE
 from tests.support.running import Mine, endpoint
 
 PATIENCE = 60.0
@@ -32,6 +39,18 @@ class Life:
     controller: Controller
     client: Client
 
+    async def start(self) -> bool:
+        """As the product starts; False when it ended meanwhile: it was killed, or could not read its keys and gave up."""
+        try:
+            return await _unless_killed(self.faulty, self._start())
+        except Problem:
+            return False
+
+    async def _start(self) -> None:
+        if self.controller.permits is not None:
+            await self.controller.permits.keyring.refresh()
+        await self.controller.start()
+
     async def end(self) -> None:
         """Throw it away."""
         self.faulty.kill()
@@ -41,7 +60,10 @@ class Life:
 
 @dataclass
 class Player:
-    """The managers of one mark. `judge` is asked by all of them, so that it can count across lives."""
+    """The managers of one mark. `judge` is asked by all of them, so that it can count across lives.
+
+    `now` is their clock. With `permits` they serve permits, too.
+    """
 
     access: Access
     mark: str
@@ -49,6 +71,8 @@ class Player:
     renderer: Renderer
     judge: Judge = no_fault
     within: str = ""
+    permits: bool = False
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     lives: list[Life] = field(default_factory=list)
 
     @property
@@ -59,15 +83,21 @@ class Player:
     async def begin(self) -> None:
         """Start a manager with an empty memory; when it is killed before it runs, the next one."""
         while True:
-            client = Client(endpoint(self.access))
-            faulty = Faulty(ApiCluster(client), self.judge, within=self.within)
-            mine = Mine(self.mark)
-            controller = Controller(faulty, self.renderer, Schemas(faulty.get_raw), self.options, elector=mine)
-            mine.controller = controller
-            self.lives.append(Life(faulty, controller, client))
-            if await _unless_killed(faulty, controller.start()):
+            self.lives.append(self._born())
+            if await self.life.start():
                 return
             await self.life.end()
+
+    def _born(self) -> Life:
+        client = Client(endpoint(self.access))
+        faulty = Faulty(ApiCluster(client), self.judge, within=self.within)
+        mine = Mine(self.mark)
+        permits = Permits(Keyring(faulty, NAMESPACE, self.now), NAMESPACE, template_reader(faulty)) if self.permits else None
+        controller = Controller(
+            faulty, self.renderer, Schemas(faulty.get_raw), self.options, elector=mine, now=self.now, permits=permits
+        )
+        mine.controller = controller
+        return Life(faulty, controller, client)
 
     async def end(self) -> None:
         """End the present manager."""
@@ -78,6 +108,10 @@ class Player:
         """Another manager in its place."""
         await self.life.end()
         await self.begin()
+
+    def wake(self) -> None:
+        """The clock of the managers was moved: what waits for a time looks again."""
+        self.life.controller.gained()
 
     async def until(self, difference: Callable[[], str]) -> None:
         """Wait until nothing differs. Whenever the manager was killed, the next one takes over."""
@@ -116,9 +150,11 @@ async def _unless_killed(faulty: Faulty, work: Awaitable[None]) -> bool:
 
 
 @asynccontextmanager
-async def player(access: Access, mark: str, options: Options, renderer: Renderer, within: str = "") -> AsyncIterator[Player]:
-    """A player whose last manager ends with the block."""
-    made = Player(access, mark, options, renderer, within=within)
+async def player(
+    access: Access, mark: str, options: Options, renderer: Renderer, within: str = "", **other: Any
+) -> AsyncIterator[Player]:
+    """A player whose last manager ends with the block. Keywords are those of Player."""
+    made = Player(access, mark, options, renderer, within=within, **other)
     try:
         yield made
     finally:

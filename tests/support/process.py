@@ -47,8 +47,8 @@ class Sent:
 
     @property
     def writes(self) -> bool:
-        """True for anything but a read."""
-        return self.method != "GET"
+        """True for anything but a read; a review is a question that is posted, and stores nothing."""
+        return self.method != "GET" and not self.path.endswith("reviews")
 
     @property
     def lease(self) -> bool:

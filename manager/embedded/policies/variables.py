@@ -1,11 +1,11 @@
 """Which variables the expressions of a policy have, and of which types; the values of one request."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from apis.meta import Manifest
-from manager.embedded.attributes import Attributes, User
-from manager.embedded.auth.rbac import ACCOUNT_PREFIX, Authorizer
+from manager.embedded.attributes import Attributes, Decision, User
+from manager.embedded.auth.rbac import ACCOUNT_PREFIX
 from manager.embedded.policies.matching import Matched
 from manager.embedded.policies.request import AdmissionRequest
 from manager.embedded.policies.structures import NAMESPACE, REQUEST
@@ -14,6 +14,13 @@ from policy.cel.types import DYN, Type
 
 _ALWAYS: Mapping[str, Type] = {"object": DYN, "oldObject": DYN, "request": REQUEST, "namespaceObject": NAMESPACE}
 _AUTHORIZER = {"authorizer": cel.AUTHORIZER, "authorizer.requestResource": cel.RESOURCE_CHECK}
+
+
+class Authorizer(Protocol):
+    """Who knows the rights of users."""
+
+    def decide(self, asked: Attributes) -> Decision:
+        """Whether the user may."""
 
 
 def declared(*, params: bool, authorizer: bool) -> dict[str, Type]:

@@ -47,10 +47,10 @@ class World:
         await ring.refresh()
         return ring
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+    async def get(self, resource: Resource, namespace: str, name: str, **how: Any) -> Manifest | None:
         """Read."""
         self.reads += 1
-        return await self._cluster.get(resource, namespace, name)
+        return await self._cluster.get(resource, namespace, name, **how)
 
     async def create(self, resource: Resource, namespace: str, manifest: Manifest) -> Manifest:
         """Create."""
@@ -94,6 +94,14 @@ async def test_the_first_replica_makes_a_key_and_publishes_it(world: World, api:
     raw = b64decode(published[ring.current])
     assert key_id(raw) == ring.current
     assert load_pem_public_key(published[f"{ring.current}.pem"].encode()).public_bytes_raw() == raw  # type: ignore[union-attr]
+
+
+async def test_whether_there_were_keys_before_is_known_without_making_any(world: World):
+    """A manager that serves no admission asks, and must not be the first to make them."""
+    ring = world.keyring()
+    assert not await ring.there()
+    await world.opened()
+    assert await ring.there()
 
 
 async def test_what_one_replica_signs_every_other_verifies(world: World):
