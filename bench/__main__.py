@@ -8,6 +8,7 @@ import uvloop
 
 from bench.expressions import measure as measure_expressions
 from bench.fanout import Shape, measure
+from bench.permits import measure as measure_permits
 from bench.servers import compare
 from bench.stand import Stand
 from tests.realserver.assets import find
@@ -25,7 +26,13 @@ def main() -> int:
     parser.add_argument("--objects", type=int, default=10_000, help="of the comparison of servers; 0 leaves it out")
     parser.add_argument("--servers", action="store_true", help="only the comparison of the embedded with the real server")
     parser.add_argument("--cel", action="store_true", help="only the expressions: ours beside other implementations of CEL")
+    parser.add_argument("--permits", action="store_true", help="only permits: from their end until their access is gone")
     arguments = parser.parse_args()
+    if arguments.permits:
+        with EmbeddedServer() as embedded, RealServer(find()) as real, _runner() as runner:
+            for name, server in {"embedded": embedded.access, "real": real.access}.items():
+                runner.run(measure_permits(Stand(server), name, _say))
+        return 0
     if arguments.cel:
         measure_expressions(_say)
         return 0

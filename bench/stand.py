@@ -6,7 +6,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -50,10 +50,17 @@ class Process:
 
     def writes(self) -> float:
         """Requests that write, but for Leases, since it started."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
-            lines = answer.read().decode().splitlines()
-        counted = (line for line in lines if line.startswith("copyhold_requests_total{"))
+        counted = (line for line in self._metrics() if line.startswith("copyhold_requests_total{"))
         return sum(float(line.rpartition(" ")[2]) for line in counted if _is_write(line))
+
+    def leases(self) -> int:
+        """Shards that it holds."""
+        return sum(int(float(line.rpartition(" ")[2])) for line in self._metrics() if line.startswith("copyhold_leases_held "))
+
+    def _metrics(self) -> list[str]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text.splitlines()
 
 
 def _is_write(line: str) -> bool:
@@ -122,13 +129,13 @@ class Stand:
         )
 
     @asynccontextmanager
-    async def manager(self) -> AsyncIterator[Process]:
-        """A manager process, ready."""
+    async def manager(self, *options: str) -> AsyncIterator[Process]:
+        """A manager process, ready; it may be killed meanwhile. `options` are further ones of `copyhold run`."""
         folder = Path(tempfile.mkdtemp(prefix="copyhold-bench-"))
         token = self.access.account_token(NAMESPACE, ACCOUNT, seconds=7200)
         kubeconfig = self.access.kubeconfig(folder / "kubeconfig", token=token)
         port = _free_port()
-        command = ["-m", "manager.cli", "run", "--kubeconfig", str(kubeconfig), "--listen", f"127.0.0.1:{port}"]
+        command = ["-m", "manager.cli", "run", "--kubeconfig", str(kubeconfig), "--listen", f"127.0.0.1:{port}", *options]
         with (folder / "log").open("w") as log:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, *command, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": os.getcwd()}
@@ -137,7 +144,8 @@ class Stand:
                 await _ready(port, process, folder / "log")
                 yield Process(process.pid, port)
             finally:
-                process.terminate()
+                with suppress(ProcessLookupError):
+                    process.terminate()
                 await process.wait()
 
     async def parent(self, name: str, targets: list[dict[str, Any]], *, protect: bool, force: bool = False) -> None:

@@ -33,12 +33,14 @@ ROUNDS = 3
 class Round:
     """What carrying out asks of the pass that it is a part of.
 
-    `write` puts the records into memory, `again` decides anew about targets that changed meanwhile, `between` lets others in.
+    `write` puts the records into memory, `again` decides anew about targets that changed meanwhile, `between` lets others in,
+    and from `until` on nothing is applied.
     """
 
     write: Callable[[], Awaitable[None]]
     again: Callable[[frozenset[Key]], Awaitable[Plan]]
     between: Callable[[], Awaitable[None]] | None = None
+    until: datetime | None = None
 
 
 async def carry_out(desk: Desk, tenure: Tenure, plan: Plan, following: Next, work: Round) -> None:
@@ -85,6 +87,7 @@ async def _execute(desk: Desk, tenure: Tenure, plan: Plan, following: Next, work
         exists=around.exists,
         holds=lambda: desk.holds(uid),
         between=work.between,
+        until=work.until,
         width=desk.width,
     )
     tenure.in_flight.update(decision.key for decision in plan.writes)

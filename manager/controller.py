@@ -44,6 +44,7 @@ from manager.watches import Watches
 from manager.world import Cluster, Resource
 from policy.account import Accounts
 from policy.pace import backoff
+from policy.permits.due import ending
 
 log = structlog.get_logger("copyhold")
 
@@ -53,6 +54,9 @@ SWEEP = "sweep"
 
 KEYS_PERIOD = 3600.0
 """Seconds between two looks at the keys that sign what happens to permits."""
+
+ENDING = 16
+"""Permits whose access is taken back at the same time, whatever else goes on: most of it is waiting for the server."""
 
 SWEEP_PERIOD = 600.0
 """Seconds between two sweeps. They only read while there is nothing to clear."""
@@ -110,7 +114,7 @@ class Controller:
         self.permits = permits
         self.state = State()
         self.index = Index()
-        self.queue: Queue[str] = Queue()
+        self.queue: Queue[str] = Queue(self._ends)
         self.tenures: dict[str, Tenure] = {}
         reserved = frozenset({options.accounts.manager_namespace})
         self.tenancies = Tenancies(cluster, self.state, self.elector, now)
@@ -155,6 +159,8 @@ class Controller:
         self._tasks.append(asyncio.create_task(self.tenancies.run(), name="tenants"))
         self._tasks.append(asyncio.create_task(self._sweep(), name="sweep"))
         if self.permits is not None:
+            for number in range(ENDING):
+                self._tasks.append(asyncio.create_task(self._work(pressing=True), name=f"ending-{number}"))
             for uid in self.state.templates:
                 self.templates.changed(uid)
             self._tasks.append(asyncio.create_task(self.templates.run(), name="templates"))
@@ -196,9 +202,14 @@ class Controller:
 
     # Work.
 
-    async def _work(self) -> None:
+    def _ends(self, uid: str) -> bool:
+        """Access that is over waits for nobody's fan-out. Without workers for permits nobody would take it."""
+        parent = self.state.parents.get(uid)
+        return self.permits is not None and parent is not None and parent.kind.gated and ending(parent.object, self.now())
+
+    async def _work(self, *, pressing: bool = False) -> None:
         while True:
-            uid, work = await self.queue.take()
+            uid, work = await self.queue.take(pressing=pressing)
             try:
                 with self.elector.writing(uid):
                     await self._pass(uid, work)
@@ -252,7 +263,7 @@ class Controller:
     async def _tenure(self, parent: Parent) -> Tenure:
         """What we know of a parent; read from memory the first time, with its targets under watch before anything is decided."""
         tenure = self.tenures.get(parent.uid)
-        if tenure is None:
+        if tenure is None or _transitioned(tenure.parent, parent):
             memory = await Memory.load(self.cluster, parent)
             records = dict(memory.records)
             if not records and FINALIZER in parent.finalizers and await self._lost(parent):
@@ -389,6 +400,12 @@ class Controller:
         if live is not None and vanished:
             tenure.vanished.discard(live.uid)
             self.wakeups.compare(tenure, key, None)
+
+
+def _transitioned(known: Parent, parent: Parent) -> bool:
+    """Did somebody else write the status of what gives access? Then memory begins anew, or its next write would be refused."""
+    newer = older(known.resource_version, parent.resource_version)
+    return parent.kind.gated and newer and known.status != parent.status
 
 
 def _kinds_of(tenure: Tenure) -> frozenset[Resource]:

@@ -42,13 +42,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """What carrying out needs beside the plan: the cluster, the time, who still exists, and whether we may still write."""
+    """What carrying out needs beside the plan: the cluster, the time, who still exists, and whether we may still write.
+
+    From `until` on nothing is applied any more.
+    """
 
     cluster: Cluster
     now: Callable[[], datetime]
     exists: Callable[[str], bool] = lambda _uid: True
     holds: Callable[[], bool] = lambda: True
     between: Callable[[], Awaitable[None]] | None = None
+    until: datetime | None = None
     width: int = WIDTH
 
 
@@ -196,6 +200,8 @@ def _resource(decision: Decision) -> Resource:
 async def _apply(hand: Hand, owner: Owner, decision: Decision) -> Outcome:
     desired, live = decision.item.desired, decision.item.live
     assert desired is not None  # noqa: S101 - the table applies only what is desired
+    if hand.until is not None and hand.now() >= hand.until:
+        raise Blocked(Reason.WAITING, f"{decision.key}: its time is over, so that it is not applied any more")
     body = to_apply(decision, owner, pinned=True)
     try:
         applied = await hand.cluster.apply(

@@ -46,12 +46,18 @@ class Memory:
         self._wanted = parent.status  # what we last read or asked for: the base of the next patch
         self._known = [parent.status]  # what the server may hold if nobody else wrote
         self._version = parent.resource_version
+        self._object = parent.object  # the parent as it was at that resourceVersion
         self._proof = parent.uid if parent.kind.gated else ""  # admission guards the status of what gives access
 
     def after(self, parent: Parent) -> Parent:
-        """The parent with the status and the resourceVersion that the server last answered."""
-        metadata = {**parent.object["metadata"], "resourceVersion": self._version}
-        return changed(parent, object={**parent.object, "metadata": metadata, "status": self._known[0]})
+        """The parent as the server last answered, with the status that we know.
+
+        The answer, not what we had before: somebody may have deleted the parent just before our status was written, and the
+        watch tells nothing new of that resourceVersion any more.
+        """
+        latest = parent.object if older(self._version, parent.resource_version) else self._object
+        metadata = {**latest["metadata"], "resourceVersion": self._version}
+        return changed(parent, object={**latest, "metadata": metadata, "status": self._known[0]})
 
     @classmethod
     async def load(cls, cluster: Cluster, parent: Parent, *, inline: bool = True) -> "Memory":
@@ -82,7 +88,7 @@ class Memory:
         """
         newer = parent.resource_version
         if older(self._version, newer) and parent.status == self._known[0]:
-            self._version = newer
+            self._version, self._object = newer, parent.object
 
     async def write(self, records: dict[Key, Record], status: Manifest) -> bool:
         """Remember `records` and publish `status` (without the fields of memory); False when both were so already.
@@ -224,10 +230,10 @@ class Memory:
         live = await _living(self._cluster, self._resource, self._parent)
         if live.status not in self._known:
             raise Stale(f"the status of {self._parent} was written by somebody else")
-        self._version, self._wanted = live.resource_version, live.status
+        self._version, self._object, self._wanted = live.resource_version, live.object, live.status
 
     def _accept(self, answer: Manifest, wanted: Manifest) -> None:
-        self._version = answer["metadata"]["resourceVersion"]
+        self._version, self._object = answer["metadata"]["resourceVersion"], answer
         self._wanted = wanted
         # The server may have pruned or defaulted; compare later states with its form, and our wishes with ours.
         self._known = [answer.get("status", wanted)]

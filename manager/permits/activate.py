@@ -21,6 +21,7 @@ from manager.surroundings import Request
 from manager.tenure import WHOLE, Tenure
 from policy.permits import steps
 from policy.permits.approvals import recheck
+from policy.permits.moments import moment
 from policy.permits.ready import SAYS, told
 from policy.permits.refusal import Refused
 from policy.permits.snapshot import Snapshot
@@ -123,7 +124,8 @@ async def _apply(desk: Desk, tenure: Tenure, permits: Permits, following: Next, 
     async def again(stale: frozenset[Key]) -> Plan:
         return (await _proposed(desk, tenure, intent, stale)).plan
 
-    await carry_out(desk, tenure, plan, following, Round(write, again))
+    until = (tenure.parent.status.get("active") or {}).get("until")
+    await carry_out(desk, tenure, plan, following, Round(write, again, until=moment(until) if until else None))
     following.soon(WHOLE, proposal.look_again)
     return None
 
@@ -141,6 +143,12 @@ async def _proposed(desk: Desk, tenure: Tenure, intent: Intent, stale: frozenset
 
 
 def _said(records: list[Record]) -> str:
-    each = [f"{record.key}: {record.message or record.reason}" for record in records[:3]]
+    each = [_line(record) for record in records[:3]]
     more = f" and {len(records) - 3} more" if len(records) > 3 else ""
     return "; ".join(each) + more
+
+
+def _line(record: Record) -> str:
+    """What is wrong with a target. Many messages name it themselves."""
+    said = record.message or str(record.reason)
+    return said if said.startswith(f"{record.key}:") else f"{record.key}: {said}"

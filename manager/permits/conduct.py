@@ -13,8 +13,9 @@ import random
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
+from apis.copyhold.permitstatus import Phase
 from apis.meta import FINALIZER, Manifest
-from apis.problems import Stale
+from apis.problems import Stale, Unavailable
 from apis.reasons import Reason
 from manager.carry import set_finalizer
 from manager.desk import Desk, Next
@@ -40,6 +41,12 @@ STEPS = 12
 STUCK = 30.0
 """Seconds after which a permit that cannot be prepared is looked at again, should no event tell."""
 
+PATIENCE = 3
+"""Attempts that fail before the permit says what it waits for."""
+
+_AWAITED = frozenset({Phase.CREATED, Phase.RETRYING, Phase.APPROVED})
+"""Phases that lead on by themselves."""
+
 
 async def conduct(desk: Desk, tenure: Tenure, permits: Permits) -> Next:
     """One pass. Raises Stale when somebody else wrote the permit meanwhile, and the problems of writing it."""
@@ -50,6 +57,13 @@ async def conduct(desk: Desk, tenure: Tenure, permits: Permits) -> Next:
     else:
         work.following.soon(WHOLE, 1.0)
     return work.following
+
+
+async def doubts(permits: Permits, permit: Manifest) -> str:
+    """What speaks against a permit, in words; empty when everything is proved. Raises the problems of reading the keys."""
+    await permits.keyring.learn(proof.key_ids(permit))
+    known = permits.heads.get(permit["metadata"]["uid"], "")
+    return "; ".join(str(finding) for finding in proof.check(permit, permits.keyring.public, known=known)[:3])
 
 
 class _Pass:
@@ -81,7 +95,17 @@ class _Pass:
         self._stands(found, now)
         if not parent.deleting and found.action not in _NEEDS_NO_PROOF and (doubt := await self._doubt()):
             return await self._distrust(doubt)
-        return await _ACTIONS[found.action](self, found, now)
+        try:
+            return await _ACTIONS[found.action](self, found, now)
+        except Unavailable as problem:
+            await self._tell_held(problem)
+            raise
+
+    async def _tell_held(self, problem: Unavailable) -> None:
+        """Who waits for the permit is told what holds it up, unless that passes at once."""
+        if phase_of(self.status) in _AWAITED and self.tenure.attempts.get(WHOLE, 0) >= PATIENCE:
+            message = f"this holds the request up, and is tried again: {problem}"
+            await self._write(told(self.status, self.desk.now(), "False", Reason.UNAVAILABLE, message))
 
     # What is signed and what is there.
 
@@ -90,7 +114,7 @@ class _Pass:
 
         Raises Stale when it is only our copy that is behind.
         """
-        findings = await self._findings(self.permit)
+        findings = await doubts(self.permits, self.permit)
         if not findings:
             self.permits.heads[self.tenure.parent.uid] = head(self.status)
             return ""
@@ -98,12 +122,6 @@ class _Pass:
         if live is None or live["metadata"]["resourceVersion"] != self.tenure.parent.resource_version:
             raise Stale(f"{self.tenure.parent} is not what it was when it was read")
         return findings
-
-    async def _findings(self, permit: Manifest) -> str:
-        keyring = self.permits.keyring
-        await keyring.learn(proof.key_ids(permit))
-        known = self.permits.heads.get(self.tenure.parent.uid, "")
-        return "; ".join(str(finding) for finding in proof.check(permit, keyring.public, known=known)[:3])
 
     async def _distrust(self, doubt: str) -> bool:
         """Nothing is applied, what was given is taken back, and somebody has to look."""
@@ -125,13 +143,14 @@ class _Pass:
 
     async def _prepare(self, _: Due, now: datetime) -> bool:
         made = await prepare_permit(self.desk, self.tenure.parent, self.permits, self.status, now)
-        return await self._made(made)
+        return await self._made(made, now)
 
     async def _retry(self, _: Due, now: datetime) -> bool:
-        return await self._made(await retry(self.desk, self.tenure.parent, self.permits, self.status, now))
+        return await self._made(await retry(self.desk, self.tenure.parent, self.permits, self.status, now), now)
 
-    async def _made(self, made: Made) -> bool:
-        await self._write(made.status, made.step)
+    async def _made(self, made: Made, now: datetime) -> bool:
+        # The time that its approval says, however long the trial took: the trail proves approvals by it.
+        await self._write(made.status, made.step, at=now)
         self.tenure.sources = {source: frozenset({""}) for source in made.sources}
         if made.problem is not None:
             attempt = self.tenure.attempt(WHOLE)
@@ -153,7 +172,7 @@ class _Pass:
     async def _activate(self, found: Due, now: datetime) -> bool:
         if not self.status.get("active"):
             examined = await examine(self.desk, self.tenure, self.permits, self.status, now)
-            await self._write(examined.status, examined.step)
+            await self._write(examined.status, examined.step, at=now)
             return self._after(examined, found)
         outcome = await activate(self.desk, self.tenure, self.permits, self.following, self._remember)
         if outcome.step is not None and outcome.step.type != "Active":
@@ -176,28 +195,37 @@ class _Pass:
 
     async def _expire(self, found: Due, _: datetime) -> bool:
         """The access goes first: that it is over is written down afterwards."""
-        await revoke(self.desk, self.tenure, self.following, self._remember)
+        gone = await self._revoke()
         status, step = steps.expired(self.status, found.reason, self.desk.now())
         await self._write(self._told_left(status), step)
+        self._measure_removal(gone)
         return True
 
     async def _take_back(self, found: Due, now: datetime) -> bool:
         """Nothing is desired: what is recorded goes, and the permit says what does not."""
         if not self.tenure.records:
             return await self._wait(found, now)
+        gone = await self._revoke()
+        await self._write(self._told_left(self.status))
+        self._measure_removal(gone)
+        return not self.tenure.records
+
+    async def _revoke(self) -> datetime | None:
+        """Take back; answers when the last of it went, None unless that was now."""
+        there = self._stays()
         await revoke(self.desk, self.tenure, self.following, self._remember)
-        if self.tenure.records:
-            await self._write(self._told_left(self.status))
-            return False
-        self._measure_removal()
-        await self._write(self.status)
-        return phase_of(self.status) == "Expired" or self.tenure.parent.deleting
+        return self.desk.now() if there and not self._stays() else None
+
+    def _stays(self) -> bool:
+        """Is anything still there? What went is only remembered, for a write of a replica before us that may still land."""
+        return any(not record.gone for record in self.tenure.records.values())
 
     def _told_left(self, status: Manifest) -> Manifest:
-        if not self.tenure.records:
-            return status
-        message = f"access is over, and this is not gone yet: {left(self.tenure.records)}"
-        return told(status, self.desk.now(), "False", Reason.REVOCATION_INCOMPLETE, message)
+        now = self.desk.now()
+        if self._stays():
+            message = f"access is over, and this is not gone yet: {left(self.tenure.records)}"
+            return told(status, now, "False", Reason.REVOCATION_INCOMPLETE, message)
+        return told(status, now, *PRUNED) if phase_of(status) is Phase.EXPIRED else status
 
     async def _retain(self, found: Due, now: datetime) -> bool:
         await self._write(told(self.status, now, *PRUNED))
@@ -254,9 +282,7 @@ class _Pass:
 
     def _stands(self, found: Due, now: datetime) -> None:
         until = (self.status.get("active") or {}).get("until")
-        overdue = bool(self.tenure.records) and (
-            found.action in (Action.EXPIRE, Action.TAKE_BACK) or bool(until and now >= moment(until))
-        )
+        overdue = self._stays() and (found.action in (Action.EXPIRE, Action.TAKE_BACK) or bool(until and now >= moment(until)))
         self.permits.ears.stands(self.permit, str(phase_of(self.status) or ""), overdue)
 
     def _measure_approval(self, transition: Manifest) -> None:
@@ -266,14 +292,13 @@ class _Pass:
         if asked:
             self.permits.ears.approved((moment(transition["timestamp"]) - moment(asked[-1]["timestamp"])).total_seconds())
 
-    def _measure_removal(self) -> None:
-        status = self.status
-        if phase_of(status) != "Expired":
+    def _measure_removal(self, gone: datetime | None) -> None:
+        if gone is None or phase_of(self.status) is not Phase.EXPIRED:
             return
-        ended = moment(status["transitions"][-1]["timestamp"])
-        until = (status.get("active") or {}).get("until")
+        ended = moment(self.status["transitions"][-1]["timestamp"])
+        until = (self.status.get("active") or {}).get("until")
         end = min(ended, moment(until)) if until else ended
-        self.permits.ears.removed(max((self.desk.now() - end).total_seconds(), 0.0))
+        self.permits.ears.removed(max((gone - end).total_seconds(), 0.0))
 
     def _look_at(self, at: datetime | None) -> None:
         if at is not None:

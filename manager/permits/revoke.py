@@ -112,5 +112,6 @@ async def _metadata(desk: Desk, record: Record) -> Manifest | None:
 
 def left(records: dict[Key, Record]) -> str:
     """What is still there after the end, in words; empty when nothing is."""
-    shown = [f"{key} ({record.reason}{f': {record.message}' if record.message else ''})" for key, record in records.items()]
+    there = {key: record for key, record in records.items() if not record.gone}
+    shown = [f"{key} ({record.reason}{f': {record.message}' if record.message else ''})" for key, record in there.items()]
     return "; ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")

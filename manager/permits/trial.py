@@ -9,7 +9,8 @@
 | Conflict | it is foreign under Owner, or another manager holds a field |
 | Forbidden | the account may not |
 
-What stands on a namespace or a kind that the same snapshot makes cannot be tried: it is a Create.
+What stands on a namespace or a kind that the same snapshot makes cannot be tried: it is a Create. Nor can a binding whose role is
+not there yet; that gives no more than the role, which is tried.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from datetime import datetime
 from apis.intent import Intent
 from apis.kind import Parent
 from apis.meta import Key, Manifest, Ref
-from apis.problems import Forbidden, Problem, Stale, Unavailable
+from apis.problems import Blocked, Forbidden, Gone, Problem, Stale, Unavailable
 from apis.reasons import Reason
 from manager.permits.kinds import kinds_of
 from manager.permits.shape import with_targets
@@ -29,6 +30,8 @@ from manager.propose import Proposal, propose
 from manager.surroundings import Request, Surroundings
 from manager.world import Cluster, Resource
 from policy.decide import Decision, Verb
+from policy.permits.grants import RBAC
+from policy.permits.roles import BINDINGS, Binding
 
 WIDTH = 16
 """Targets that are tried at once."""
@@ -38,6 +41,7 @@ LONGEST = 1024
 
 _NAMESPACE = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 _VERBS = {Verb.CREATE: "Create", Verb.ADOPT: "Adopt", Verb.APPLY: "Patch", Verb.SKIP: "Skip", Verb.CONFLICT: "Conflict"}
+_BINDINGS = frozenset((RBAC, kind) for kind in BINDINGS)
 _HARMLESS = frozenset({Reason.CONDITION_NOT_MET, Reason.UNCHANGED})
 """Why a target is skipped without anything being wrong."""
 
@@ -107,21 +111,41 @@ def _faulty(proposal: Proposal) -> dict[Key, Manifest]:
 async def _tried(cluster: Cluster, proposal: Proposal) -> dict[Key, Manifest]:
     dry_run, slots = DryRun(cluster), asyncio.Semaphore(WIDTH)
 
+    decisions = proposal.plan.decisions
+    made = frozenset(decision.key for decision in decisions if decision.verb == Verb.CREATE)
+
     async def tried(decision: Decision) -> Manifest:
         if isinstance(decision.item.condition, Problem):
             _lasting(decision.item.condition)
         async with slots:
             preview = await dry_run(decision, proposal.plan.owner)
+        if isinstance(preview.problem, Gone) and (role := _role(decision)) is not None:
+            # To whom may not `bind` it, the server says of a missing role that the binding is not there.
+            preview = Preview() if role in made else Preview(problem=_missing(decision, role))
         if preview.problem is not None:
             _lasting(preview.problem)
         return foreseen(decision, preview)
 
-    decisions = proposal.plan.decisions
     answers = await asyncio.gather(*map(tried, decisions), return_exceptions=True)  # none is left running when another failed
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
     return {decision.key: answer for decision, answer in zip(decisions, answers, strict=True) if isinstance(answer, dict)}
+
+
+def _role(decision: Decision) -> Key | None:
+    """The role of a binding that is to be made; None for everything else."""
+    desired = decision.item.desired
+    if desired is None or decision.verb != Verb.CREATE or (desired.ref.group, desired.ref.kind) not in _BINDINGS:
+        return None
+    role = Binding.of(desired.manifest).role
+    return Key(RBAC, role.kind, role.namespace, role.name)
+
+
+def _missing(decision: Decision, role: Key) -> Blocked:
+    return Blocked(
+        Reason.SOURCE_MISSING, f"{decision.key}: {role}, which its roleRef names, is not there: create it, or render it, too"
+    )
 
 
 def _lasting(problem: Problem) -> None:

@@ -52,6 +52,7 @@ class Office:
         self._thread = threading.Thread(target=self._loop.run_forever, name="admission", daemon=True)
         self.place = Url(HOST, 0)
         self.bundle = ""
+        self._certificates: Own | None = None
 
     def start(self) -> "Office":
         """Listen, on the port of before if there was one."""
@@ -82,10 +83,12 @@ class Office:
         now = lambda: datetime.now(UTC)  # noqa: E731
         self.keyring = Keyring(cluster, NAMESPACE, now)
         await self.keyring.refresh()
-        certificates = Own([HOST], now)
-        await certificates.refresh()
-        self.bundle = certificates.bundle
-        self._server = Server(handlers(cluster, self._renderer, self.keyring.sign, now, policies=self.policies), certificates)
+        if self._certificates is None:  # whoever was told whom to trust still does after a restart
+            self._certificates = Own([HOST], now)
+            await self._certificates.refresh()
+            self.bundle = self._certificates.bundle
+        decides = handlers(cluster, self._renderer, self.keyring.sign, now, policies=self.policies)
+        self._server = Server(decides, self._certificates)
         self.place = Url(HOST, await self._server.start(HOST, self.place.port))
 
     async def _stop(self) -> None:

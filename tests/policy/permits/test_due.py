@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from apis.copyhold.permitstatus import Phase
 from apis.meta import Manifest
-from policy.permits.due import Action, Due, due
+from policy.permits.due import Action, Due, due, ending
 from policy.permits.lifecycle import expired
 from policy.permits.moments import LATEST, moment, stamp
 from policy.permits.snapshot import Snapshot
@@ -154,3 +154,28 @@ def test_nothing_changes_before_the_moment_that_is_named(status: Manifest, minut
         assert due(permit(status), later) == first
     else:
         assert due(permit(status), later) != first
+
+
+@pytest.mark.parametrize(
+    ("status", "now", "pressing"),
+    [
+        pytest.param({}, NOW, False, id="new"),
+        pytest.param(active() | {"processedItems": [ITEM]}, at(35) - SECOND, False, id="before its end"),
+        pytest.param(active() | {"processedItems": [ITEM]}, at(600), True, id="after its end"),
+        pytest.param(gone(active()), at(600), False, id="after its end, and gone"),
+        pytest.param(ended() | {"processedItems": [ITEM]}, NOW, True, id="ended by somebody"),
+        pytest.param(ended() | {"records": {"count": 3}}, NOW, True, id="ended, recorded elsewhere"),
+        pytest.param(in_phase(Phase.FAILED) | {"processedItems": [ITEM]}, NOW, True, id="failed half way"),
+        pytest.param({"phase": "Active", "active": {"until": "x"}, "processedItems": [ITEM]}, NOW, True, id="unreadable"),
+    ],
+)
+def test_access_that_is_over_and_still_there_is_pressing(status: Manifest, now: datetime, pressing: bool) -> None:
+    """Whatever else is in the status: this must not raise."""
+    assert ending(permit(status), now) is pressing
+
+
+def test_access_of_a_permit_that_is_being_deleted_is_pressing() -> None:
+    """Whoever deletes a permit ends it."""
+    deleted = permit(active() | {"processedItems": [ITEM]})
+    deleted["metadata"] = deleted["metadata"] | {"deletionTimestamp": "2026-08-31T10:00:00Z"}
+    assert ending(deleted, NOW)

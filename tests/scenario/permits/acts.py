@@ -1,5 +1,7 @@
 """What the tests of permits do again and again: give, end, let time pass."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from apis.intent import Identity
@@ -9,6 +11,8 @@ from tests.support.names import fresh
 from tests.support.permits import Permits
 from tests.support.running import Running
 from tests.support.stage import RBAC
+
+ADMISSION = "admissionregistration.k8s.io/v1"
 
 MAPS: dict[str, Any] = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "patch", "delete"]}
 """What an account needs for ConfigMaps that it gives and takes back."""
@@ -60,6 +64,14 @@ def said(permit: Manifest) -> tuple[str, str]:
     return conditions[0]["reason"], conditions[0]["message"]
 
 
+def stuck(permits: Permits, permit: Manifest, reason: str = "TemplateRenderingFailed") -> str:
+    """Wait until the permit says with this reason why it stays Created, without a snapshot; answers the message."""
+    live = permits.stage.becomes(permit, lambda live: bool(live.get("status")) and said(live)[0] == reason)
+    assert live["status"]["phase"] == "Created"
+    assert "request" not in live["status"]
+    return said(live)[1]
+
+
 def strip(permits: Permits, user: str) -> None:
     """Take away all rights that a user was given in the namespace; they are gone when this returns."""
     api = permits.stage.api
@@ -71,6 +83,65 @@ def strip(permits: Permits, user: str) -> None:
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": review}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     eventually(lambda: not api.request("POST", path, body).expect(201).body["status"]["allowed"])
+
+
+@contextmanager
+def unwritable(
+    permits: Permits, sample: Manifest, plural: str, *, tried: bool = False, says: str = "'not now'"
+) -> Iterator[None]:
+    """Within the block somebody's policy refuses to write an object like `sample`, and with `tried` a dry run, too.
+
+    `says` is the message, as CEL. Without `tried` what is wrong can only be seen when it is applied.
+    """
+    stage = permits.stage
+    name = stage.name("unwritable")
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": [plural], "operations": ["CREATE", "UPDATE"]}
+    passes = f"object.metadata.name != '{sample['metadata']['name']}'" + ("" if tried else " || request.dryRun")
+    spec = {
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": permits.home}},
+            "resourceRules": [rule],
+        },
+        "validations": [{"expression": passes, "messageExpression": says}],
+    }
+    bound = {"policyName": name, "validationActions": ["Deny"]}
+    policy = stage.create(ref(ADMISSION, "ValidatingAdmissionPolicy", name) | {"spec": spec})
+    binding = stage.create(ref(ADMISSION, "ValidatingAdmissionPolicyBinding", name) | {"spec": bound})
+    eventually(lambda: not _is_writable(permits, sample))
+    yield
+    for manifest in (binding, policy):
+        stage.api.delete(manifest).expect(200)
+    eventually(lambda: _is_writable(permits, sample))
+
+
+@contextmanager
+def unanswered(permits: Permits) -> Iterator[None]:
+    """Within the block somebody's webhook for ConfigMaps does not answer, so that every write of one in `home` ends in a 500."""
+    stage = permits.stage
+    name = stage.name("unanswered")
+    hook = {
+        "name": "unanswered.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 1,
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": permits.home}},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE", "UPDATE"]}],
+    }
+    made = stage.create(ref(ADMISSION, "ValidatingWebhookConfiguration", name) | {"webhooks": [hook]})
+    sample = ref("v1", "ConfigMap", "sample", permits.home)
+    eventually(lambda: stage.api.create(sample, dryRun="All").status == 500)
+    yield
+    stage.api.delete(made).expect(200)
+    eventually(lambda: stage.api.create(sample, dryRun="All").status == 201)
+
+
+def _is_writable(permits: Permits, sample: Manifest) -> bool:
+    """Can it be made? A server obeys a policy, and forgets it, a moment after it was told."""
+    reply = permits.stage.api.create(sample)
+    if reply.status == 201:
+        permits.stage.api.delete(sample).expect(200)
+    return reply.status == 201
 
 
 def token_of(permits: Permits, account: str) -> str:
@@ -87,4 +158,19 @@ def public_keys(permits: Permits) -> dict[str, bytes]:
     return dict(keyring.public)
 
 
-__all__ = ["MAPS", "clerk", "expire", "given", "pass_time", "public_keys", "said", "strip", "target", "token_of", "wake"]
+__all__ = [
+    "MAPS",
+    "clerk",
+    "expire",
+    "given",
+    "pass_time",
+    "public_keys",
+    "said",
+    "strip",
+    "stuck",
+    "target",
+    "token_of",
+    "unanswered",
+    "unwritable",
+    "wake",
+]
