@@ -286,7 +286,7 @@ async def tell(story: PermitStory, life: Sequence[Chapter], player: Player, hit:
 async def _a_further_run_writes_nothing(story: PermitStory, chapter: Chapter, player: Player, hit: Callable[[], object]) -> None:
     """By a manager that meets no fault; one that does may say so in a status, and writes no target either.
 
-    The one before may have been told to write its status later (429): then the first finishes that, and the second writes nothing.
+    The one before may have been told to write its status later (429): then the first finishes that, the second writes nothing.
     """
     spare = 1
     while True:
