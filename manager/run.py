@@ -302,7 +302,8 @@ async def _standing(cluster: ApiCluster, settings: Settings) -> tuple[Policy, ..
         return ()
     await older.check(cluster, served=settings.admission is not None)
     log.info("this API server has no ValidatingAdmissionPolicy: our webhook says what our policies would")
-    return policies(manager_namespace=settings.namespace, allowed=_allowed(settings))
+    ours = policies(manager_namespace=settings.namespace, allowed=_allowed(settings))
+    return tuple(policy for policy in ours if not policy.native)
 
 
 def _allowed(settings: Settings) -> list[str]:

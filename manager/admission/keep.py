@@ -26,6 +26,7 @@ def policies(*, manager_namespace: str, allowed: Sequence[str] = ()) -> tuple[Po
         guards.records(),
         permits.changes(),
         permits.deletion(),
+        *permits.accounts(),
     )
 
 

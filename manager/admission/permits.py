@@ -9,6 +9,9 @@
 | `copyhold-permit-deletion` | it is deleted | the manager, and who may `delete` on `records.copyhold.dev` |
 | | | anybody, in a terminating namespace |
 | | | anybody, before it was reviewed (no phase, Created, Requested, Pending), and Expired without `keepUntil` |
+| `copyhold-permit-accounts` | a ServiceAccount is deleted | unless a permit beside it acts as it and has not ended |
+| `copyhold-template-accounts` | | unless a global template names it |
+| | | in both cases: who may `delete` on `records.copyhold.dev`, system components, a terminating namespace |
 
 A step adds one transition to the others, which stay: its actor is the user, its type the phase, and it carries the hash of the
 one before. It may change the phase, the review (an approval more, by the user), the condition, and `duration`, `keepFor`,
@@ -25,14 +28,18 @@ write the requester of others, which is nobody: what it brings is made anew.
 import json
 from collections.abc import Sequence
 
+from apis.copyhold import VERSION
 from apis.copyhold.permitstatus import ActorType, Phase
 from apis.meta import FINALIZER, GROUP, PARENT_EXTRA
-from manager.admission.policies import Policy, Rule, Validation
+from manager.admission.policies import NOT_SYSTEM, Policy, Rule, Validation
 
 PLURAL = "resourcepermits"
 
 _FREE = ("", Phase.CREATED, Phase.REQUESTED, Phase.PENDING)
 """Phases in which whoever RBAC lets may delete a permit: nobody has decided anything yet."""
+
+_OVER = ("", Phase.CREATED, Phase.DENIED, Phase.EXPIRED)
+"""Phases in which nobody acts for a permit, or no longer."""
 
 _STEP = ("phase", "request", "review", "keepUntil", "conditions", "observedGeneration", "transitions")
 """The fields of the status that a step may change."""
@@ -95,6 +102,66 @@ def deletion() -> Policy:
                 ),
             ),
         ),
+    )
+
+
+def accounts() -> tuple[Policy, Policy]:
+    """Who may delete a ServiceAccount that permits act as: the end of what it gave would be left to the manager's own rights.
+
+    A policy sees the permits of the account's own namespace, and all global templates, whose permits may be anywhere.
+    """
+    return (
+        _account(
+            "copyhold-permit-accounts",
+            "ResourcePermit",
+            {
+                "account": "params.?status.?request.?impersonation.orValue({})",
+                "acts": (
+                    "variables.account.?name.orValue('') == oldObject.metadata.name"
+                    " && variables.account.?namespace.orValue('') == oldObject.metadata.namespace"
+                    f" && !(params.?status.?phase.orValue('') in {_list(_OVER)})"
+                ),
+                "who": "'ResourcePermit ' + params.metadata.name + ' (phase ' + params.?status.?phase.orValue('') + ')'",
+            },
+            "used by an unexpired ResourcePermit: expire it first",
+            "'expire it first'",
+        ),
+        _account(
+            "copyhold-template-accounts",
+            "GlobalResourcePermitTemplate",
+            {
+                "account": "params.?spec.?impersonation.orValue({})",
+                "acts": (
+                    "variables.account.?name.orValue('') == oldObject.metadata.name"
+                    " && variables.account.?namespace.orValue('') == oldObject.metadata.namespace"
+                ),
+                "who": "'GlobalResourcePermitTemplate ' + params.metadata.name",
+            },
+            "named by a GlobalResourcePermitTemplate: change or delete the template first",
+            "'change or delete the template first'",
+        ),
+    )
+
+
+def _account(name: str, kind: str, variables: dict[str, str], message: str, remedy: str) -> Policy:
+    ending = "namespaceObject != null && has(namespaceObject.metadata.deletionTimestamp)"
+    return Policy(
+        name=name,
+        rules=(Rule(("",), ("serviceaccounts",), ("DELETE",)),),
+        params=(f"{GROUP}/{VERSION}", kind),
+        conditions={"not-a-system-component": NOT_SYSTEM},
+        variables=variables,
+        validations=(
+            Validation(
+                expression=f"!variables.acts || {ending} || {_MAY_DELETE}",
+                message=message,
+                explain=(
+                    "'ServiceAccount ' + oldObject.metadata.namespace + '/' + oldObject.metadata.name + ' is used by '"
+                    f" + variables.who + ': ' + {remedy}"
+                ),
+            ),
+        ),
+        native=True,
     )
 
 

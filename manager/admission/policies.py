@@ -70,7 +70,8 @@ class Policy:
 
     `conditions` decide before anything else whether the policy is asked at all; `variables` are evaluated once, in order, when
     first used. `label` preselects objects that carry (or carried) that label. `params` is a kind (apiVersion, kind): the policy
-    is then evaluated once for each of its objects.
+    is then evaluated once for each of its objects (of a namespaced kind: those in the request's namespace). `native` is one for
+    which no webhook stands in on servers without policies: it would hold up others while nobody answers.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Policy:
     variables: Mapping[str, str] = field(default_factory=dict)
     label: str = ""
     params: tuple[str, str] | None = None
+    native: bool = False
 
     def manifests(self) -> tuple[Manifest, Manifest]:
         """The policy and its binding. The server's defaults are spelled out, so that the stored spec equals this one."""

@@ -184,7 +184,7 @@ async def test_an_uninstall_removes_bindings_before_policies(memory: Memory) -> 
     removed = await remove(cast(Cluster, memory))
     assert not memory.stored
     assert sorted(removed) == sorted(_titles())
-    assert [title.partition("/")[0] for title in removed] == [BINDING] * 7 + [POLICY] * 7
+    assert [title.partition("/")[0] for title in removed] == [BINDING] * 9 + [POLICY] * 9
     assert await remove(cast(Cluster, memory)) == ()
 
 
@@ -199,7 +199,7 @@ async def test_what_somebody_else_removed_is_no_problem(memory: Memory) -> None:
         return await delete(resource, namespace, name, uid=uid, resource_version=resource_version)
 
     memory.delete = racing  # type: ignore[method-assign]
-    assert len(await remove(cast(Cluster, memory))) == 12
+    assert len(await remove(cast(Cluster, memory))) == 16
     assert not memory.stored
 
 

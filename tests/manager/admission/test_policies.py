@@ -40,9 +40,10 @@ def test_a_policy_fails_closed_and_answers_403(policy: Manifest) -> None:
     assert {validation["reason"] for validation in policy["spec"]["validations"]} == {"Forbidden"}
 
 
-def test_only_the_policy_over_tenants_has_parameters() -> None:
+def test_few_policies_have_parameters() -> None:
     """A policy whose parameters have no kind refuses everything it sees, so there are no more of them than needed."""
-    assert [policy.name for policy in policies(manager_namespace="x") if policy.params] == ["copyhold-tenants"]
+    found = [policy.name for policy in policies(manager_namespace="x") if policy.params]
+    assert found == ["copyhold-tenants", "copyhold-permit-accounts", "copyhold-template-accounts"]
 
 
 @pytest.mark.parametrize("manifest", WANTED, ids=lambda one: f"{one['kind']} {one['metadata']['name']}")
@@ -74,4 +75,4 @@ def test_parts_that_a_policy_lacks_are_left_out() -> None:
 def test_the_system_condition_is_shared() -> None:
     """Controllers pass where they would otherwise be held up, by one rule."""
     users = {policy.name for policy in policies(manager_namespace="x") if NOT_SYSTEM in policy.conditions.values()}
-    assert users == {"copyhold-protection", "copyhold-records"}
+    assert users == {"copyhold-protection", "copyhold-records", "copyhold-permit-accounts", "copyhold-template-accounts"}

@@ -22,7 +22,8 @@ from manager.world import Cluster
 from tests.manager.admission.court import TENANTS, Court, Stored
 
 SPACE, GOING = "space", "going"
-POLICIES = keep.policies(manager_namespace="copyhold-system", allowed=["copyhold-system/distributor"])
+ALL = keep.policies(manager_namespace="copyhold-system", allowed=["copyhold-system/distributor"])
+POLICIES = [policy for policy in ALL if not policy.native]
 DEPLOYER = f"system:serviceaccount:{SPACE}:deployer"
 USERS = {
     "alice": User("alice"),
