@@ -34,13 +34,14 @@ class Round:
     """What carrying out asks of the pass that it is a part of.
 
     `write` puts the records into memory, `again` decides anew about targets that changed meanwhile, `between` lets others in,
-    and from `until` on nothing is applied.
+    and from `until` on nothing is applied. `whole`: what stands on a target that failed is not applied.
     """
 
     write: Callable[[], Awaitable[None]]
     again: Callable[[frozenset[Key]], Awaitable[Plan]]
     between: Callable[[], Awaitable[None]] | None = None
     until: datetime | None = None
+    whole: bool = False
 
 
 async def carry_out(desk: Desk, tenure: Tenure, plan: Plan, following: Next, work: Round) -> None:
@@ -88,6 +89,7 @@ async def _execute(desk: Desk, tenure: Tenure, plan: Plan, following: Next, work
         holds=lambda: desk.holds(uid),
         between=work.between,
         until=work.until,
+        whole=work.whole,
         width=desk.width,
     )
     tenure.in_flight.update(decision.key for decision in plan.writes)

@@ -44,7 +44,8 @@ class Outcome:
 class Hand:
     """What carrying out needs beside the plan: the cluster, the time, who still exists, and whether we may still write.
 
-    From `until` on nothing is applied any more.
+    From `until` on nothing is applied any more. With `whole`, targets that stand on others (rights, of a permit) are not applied
+    when one of those failed.
     """
 
     cluster: Cluster
@@ -53,20 +54,26 @@ class Hand:
     holds: Callable[[], bool] = lambda: True
     between: Callable[[], Awaitable[None]] | None = None
     until: datetime | None = None
+    whole: bool = False
     width: int = WIDTH
 
 
 async def execute(hand: Hand, plan: Plan) -> AsyncIterator[Outcome]:
     """Carry out a plan, rank by rank, and yield each outcome as it arrives.
 
-    Guarantees: each target gets at most one attempt; a failure stops no other target; a decision without a write sends nothing.
+    Guarantees: each target gets at most one attempt; a failure stops no other target, but with `hand.whole` those of later ranks;
+    a decision without a write sends nothing.
     """
+    failed = False
     for step in steps(plan.decisions, temporary=plan.owner.temporary):
         idle = [decision for decision in step if not decision.writes]
         for decision in idle:
             yield Outcome(decision, settle(decision, plan.owner))
         async for outcome in _side_by_side(hand, plan.owner, [decision for decision in step if decision.writes]):
+            failed = failed or (outcome.problem is not None and not outcome.stale)
             yield outcome
+        if failed and hand.whole:
+            return
 
 
 async def _side_by_side(hand: Hand, owner: Owner, decisions: Sequence[Decision]) -> AsyncIterator[Outcome]:

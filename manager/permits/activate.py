@@ -82,7 +82,7 @@ def _judged(status: Manifest, found: Prepared, now: datetime) -> Outcome:
 
 async def activate(desk: Desk, tenure: Tenure, permits: Permits, following: Next, write: Write) -> Outcome:
     """Apply every target. One that cannot be applied fails the permit: the caller takes back what was."""
-    problem = await _apply(desk, tenure, permits, following, write)
+    problem = await _apply(desk, tenure, permits, following, write, whole=True)
     status, now = shown(tenure.parent.status), desk.now()
     if problem is not None:
         return Outcome(*steps.failed(status, APPLY_FAILED, str(problem), now))
@@ -107,8 +107,13 @@ async def keep(desk: Desk, tenure: Tenure, permits: Permits, following: Next, wr
     return Outcome(told(status, now, *SAYS[Phase.ACTIVE]))
 
 
-async def _apply(desk: Desk, tenure: Tenure, permits: Permits, following: Next, write: Write) -> Problem | None:
-    """Bring the targets to what the snapshot says; answers what concerns all of them. What concerns one is in its record."""
+async def _apply(
+    desk: Desk, tenure: Tenure, permits: Permits, following: Next, write: Write, *, whole: bool = False
+) -> Problem | None:
+    """Bring the targets to what the snapshot says; answers what concerns all of them. What concerns one is in its record.
+
+    `whole`: rights are not given when something else failed.
+    """
     try:
         intent = await _intent(desk, permits, tenure)
         proposal = await _proposed(desk, tenure, intent)
@@ -125,7 +130,7 @@ async def _apply(desk: Desk, tenure: Tenure, permits: Permits, following: Next, 
         return (await _proposed(desk, tenure, intent, stale)).plan
 
     until = (tenure.parent.status.get("active") or {}).get("until")
-    await carry_out(desk, tenure, plan, following, Round(write, again, until=moment(until) if until else None))
+    await carry_out(desk, tenure, plan, following, Round(write, again, until=moment(until) if until else None, whole=whole))
     following.soon(WHOLE, proposal.look_again)
     return None
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from apis.problems import Forbidden
 from manager.controller import Controller
 from tests.support.api import Manifest, eventually, ref
 from tests.support.faults import Call, Fault, Faulty, Send
@@ -107,3 +108,34 @@ def test_an_activation_that_takes_too_long_gives_nothing_after_the_end(permits: 
     assert slow.applied == ["configmaps"]
     reasons = [each["reason"] for each in over["status"]["transitions"]]
     assert reasons == ["CreatedByUser", "PendingReview", "ApprovedByUser", "ActivationBegun", "ExpiredBySystem"]
+
+
+@dataclass
+class Refusing:
+    """A judge that has the server refuse the ConfigMap of an activation; `applied` is what an activation sent."""
+
+    applied: list[str] = field(default_factory=list)
+
+    def __call__(self, call: Call) -> Fault | None:
+        """Trials do not say yet until when it is."""
+        annotations = call.body["metadata"].get("annotations") or {} if call.verb == "apply" else {}
+        if not any(key.startswith("active-until.") for key in annotations):
+            return None
+        self.applied.append(call.resource.plural)
+        return self._refuse if call.resource.plural == "configmaps" else None
+
+    async def _refuse(self, _faulty: Faulty, _send: Send) -> object:
+        raise Forbidden("configmaps is forbidden")
+
+
+def test_rights_are_not_given_when_something_else_of_the_permit_failed(permits: Permits) -> None:
+    """All or nothing: they come last, and do not come for a moment only to be taken back."""
+    stage, refusing = permits.stage, Refusing()
+    judged(permits, refusing, stage.stopped_manager(permits=True))
+    permit = permits.asked(permits.template("two", config_map(), _binding(permits.home), defaultDuration="1h", keepFor="10h"))
+    permits.approve(permit)
+    failed = permits.reaches(permit, "Failed")
+    assert refusing.applied == ["configmaps"]
+    assert failed["status"]["failure"]["stage"] == "Activation"
+    left = failed["status"].get("processedItems") or []
+    assert [item["name"] for item in left if not item["status"].get("gone")] == [], "what was only announced is gone, too"
