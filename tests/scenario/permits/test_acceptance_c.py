@@ -12,7 +12,7 @@ from tests.support.policies import refused
 # 13: what was there already.
 
 
-def test_what_a_permit_merged_into_an_object_goes_with_it_and_nothing_else(permits: Permits) -> None:
+def test_10_4_13_what_a_permit_merged_into_an_object_goes_with_it_and_nothing_else(permits: Permits) -> None:
     """An object that was there is adopted, with the least rights that this needs; at the end only the permit's fields go."""
     stage = permits.stage
     least = stage.service_account("least")
@@ -41,7 +41,7 @@ def test_what_a_permit_merged_into_an_object_goes_with_it_and_nothing_else(permi
 # 14: context.
 
 
-def test_a_parameter_chooses_the_context(permits: Permits) -> None:
+def test_10_4_14_a_parameter_chooses_the_context(permits: Permits) -> None:
     """The name of what is read may be a parameter; it is read as the account, from the permit's namespace."""
     stage = permits.stage
     for colour in ("red", "blue"):
@@ -58,7 +58,7 @@ def test_a_parameter_chooses_the_context(permits: Permits) -> None:
 # 15 and 16: what a reviewer writes.
 
 
-def test_what_a_reviewer_slips_into_the_status_is_dropped(permits: Permits) -> None:
+def test_10_4_15_what_a_reviewer_slips_into_the_status_is_dropped(permits: Permits) -> None:
     """Other transitions, resources, an account and a reviewer come with the approval: it is bob's, and all else stays."""
     stage = permits.stage
     manager = stage.manager(permits=True)
@@ -90,7 +90,7 @@ def test_what_a_reviewer_slips_into_the_status_is_dropped(permits: Permits) -> N
     assert (ACTOR_LABEL, actor_label(permits.bob)) in notice(asked, told).labels
 
 
-def test_nobody_activates_what_is_not_approved(permits: Permits) -> None:
+def test_10_4_16_nobody_activates_what_is_not_approved(permits: Permits) -> None:
     """From Requested to Active in one step is refused, also for who may approve; nothing is applied."""
     permits.stage.manager(permits=True)
     asked = permits.asked(permits.template())
@@ -103,7 +103,7 @@ def test_nobody_activates_what_is_not_approved(permits: Permits) -> None:
 # 17: deletion.
 
 
-def test_before_a_decision_who_may_deletes_a_permit(permits: Permits) -> None:
+def test_10_4_17_before_a_decision_who_may_deletes_a_permit(permits: Permits) -> None:
     """Created (it does not render) and Requested: alice deletes what she asked for, and it goes."""
     stage = permits.stage
     stage.manager(permits=True)
@@ -115,7 +115,7 @@ def test_before_a_decision_who_may_deletes_a_permit(permits: Permits) -> None:
         permits.ended(permit)
 
 
-def test_a_permit_that_was_decided_about_is_ended_before_it_is_deleted(permits: Permits) -> None:
+def test_10_4_17_a_permit_that_was_decided_about_is_ended_before_it_is_deleted(permits: Permits) -> None:
     """Approved, Active, Denied and Failed: the refusal names the phase and the remedy."""
     stage = permits.stage
     stage.manager(permits=True)
@@ -137,7 +137,7 @@ def test_a_permit_that_was_decided_about_is_ended_before_it_is_deleted(permits: 
         assert f"copyhold permit expire {permit['metadata']['name']}" in message
 
 
-def test_a_record_is_kept_until_its_time_and_then_goes_by_itself(permits: Permits) -> None:
+def test_10_4_17_a_record_is_kept_until_its_time_and_then_goes_by_itself(permits: Permits) -> None:
     """Expired with `keepFor`: a deletion is refused with the time until when; then the manager deletes the permit."""
     stage = permits.stage
     manager = stage.manager(permits=True)
@@ -153,7 +153,7 @@ def test_a_record_is_kept_until_its_time_and_then_goes_by_itself(permits: Permit
     permits.ended(permit)
 
 
-def test_an_administrator_deletes_a_permit_and_the_access_goes_first(permits: Permits) -> None:
+def test_10_4_17_an_administrator_deletes_a_permit_and_the_access_goes_first(permits: Permits) -> None:
     """Verb delete on records.copyhold.dev allows it in any phase; the permit is kept no longer than its record says."""
     stage = permits.stage
     manager = stage.manager(permits=True)
@@ -165,7 +165,7 @@ def test_an_administrator_deletes_a_permit_and_the_access_goes_first(permits: Pe
     permits.ended(permit)
 
 
-def test_no_permit_holds_a_namespace_that_goes(permits: Permits) -> None:
+def test_10_4_17_no_permit_holds_a_namespace_that_goes(permits: Permits) -> None:
     """Active, kept as a record and approved for later: all go with their namespace, and with them what was given."""
     stage = permits.stage
     stage.manager(permits=True)
@@ -201,7 +201,7 @@ def test_no_permit_holds_a_namespace_that_goes(permits: Permits) -> None:
         ),
     ],
 )
-def test_what_keeps_a_permit_from_its_review_is_said(permits: Permits, group: Manifest, reason: str, says: str) -> None:
+def test_10_4_18_what_keeps_a_permit_from_its_review_is_said(permits: Permits, group: Manifest, reason: str, says: str) -> None:
     """The phase stays Created, and Ready has the reason; there is no half preview, which somebody might approve by."""
     stage = permits.stage
     stage.manager(permits=True)
@@ -215,7 +215,7 @@ def test_what_keeps_a_permit_from_its_review_is_said(permits: Permits, group: Ma
     assert "rendered resources are not ready" in reply.message
 
 
-def test_a_template_that_is_mended_lets_the_permit_go_on(permits: Permits) -> None:
+def test_10_4_18_a_template_that_is_mended_lets_the_permit_go_on(permits: Permits) -> None:
     """What did not render is tried again when its template is another."""
     stage = permits.stage
     stage.manager(permits=True)
@@ -227,7 +227,7 @@ def test_a_template_that_is_mended_lets_the_permit_go_on(permits: Permits) -> No
     assert [row["name"] for row in live["status"]["preview"]] == ["temporary"]
 
 
-def test_what_a_server_keeps_failing_at_is_said(permits: Permits) -> None:
+def test_10_4_18_what_a_server_keeps_failing_at_is_said(permits: Permits) -> None:
     """Somebody's webhook does not answer: the permit says what holds it up, and goes on when it is gone."""
     stage = permits.stage
     manager = stage.manager(permits=True)

@@ -26,7 +26,7 @@ def account_of(permit: Manifest) -> tuple[str, str]:
 # 19: who acts.
 
 
-def test_the_account_of_the_template_acts(permits: Permits) -> None:
+def test_10_4_19_the_account_of_the_template_acts(permits: Permits) -> None:
     """Named by either kind of template: it is recorded, and what it may not do is not done."""
     stage = permits.stage
     other = stage.namespace("other")
@@ -42,7 +42,7 @@ def test_the_account_of_the_template_acts(permits: Permits) -> None:
     assert f"system:serviceaccount:{permits.home}:beside" in failed["status"]["failure"]["message"]
 
 
-def test_a_local_template_that_names_none_acts_as_default_beside_it(permits: Permits) -> None:
+def test_10_4_19_a_local_template_that_names_none_acts_as_default_beside_it(permits: Permits) -> None:
     """The account `default` of the permit's namespace, with no more rights than that has."""
     stage = permits.stage
     default = stage.service_account("default")
@@ -51,14 +51,14 @@ def test_a_local_template_that_names_none_acts_as_default_beside_it(permits: Per
     assert account_of(given(permits, permits.template(impersonation=None))) == (permits.home, "default")
 
 
-def test_a_global_template_that_names_none_acts_as_the_configured_account(permits: Permits) -> None:
+def test_10_4_19_a_global_template_that_names_none_acts_as_the_configured_account(permits: Permits) -> None:
     """The default for what is cluster-scoped, as the operator configured it."""
     permits.stage.manager(permits=True)
     template = permits.global_template(impersonation=None)
     assert account_of(given(permits, template)) == (permits.stage.account.namespace, permits.stage.account.name)
 
 
-def test_the_manager_lends_no_rights_of_its_own(permits: Permits) -> None:
+def test_10_4_19_the_manager_lends_no_rights_of_its_own(permits: Permits) -> None:
     """Without any account the permit waits, and says what to set: on purpose there is no fallback to the manager."""
     permits.stage.manager(permits=True, accounts=Accounts())
     permit = permits.asked(permits.global_template(impersonation=None), phase="Created")
@@ -70,7 +70,7 @@ def test_the_manager_lends_no_rights_of_its_own(permits: Permits) -> None:
 # 20 and 21: rights that are missing.
 
 
-def test_who_asked_tries_again_when_the_account_has_the_rights(permits: Permits) -> None:
+def test_10_4_20_who_asked_tries_again_when_the_account_has_the_rights(permits: Permits) -> None:
     """Preflight without rights fails and names them; once they are granted alice asks for a retry, then it is reviewed."""
     stage = permits.stage
     least = stage.service_account("least")
@@ -91,7 +91,7 @@ def test_who_asked_tries_again_when_the_account_has_the_rights(permits: Permits)
     permits.reaches(asked, "Active")
 
 
-def test_rights_that_are_revoked_after_the_approval_fail_the_activation(permits: Permits) -> None:
+def test_10_4_21_rights_that_are_revoked_after_the_approval_fail_the_activation(permits: Permits) -> None:
     """Nothing is written then; after the repair a retry needs no second approval."""
     stage = permits.stage
     least = stage.service_account("least")
@@ -114,7 +114,7 @@ def test_rights_that_are_revoked_after_the_approval_fail_the_activation(permits:
     stage.read(target(permits))
 
 
-def test_a_target_that_fails_takes_the_others_back(permits: Permits) -> None:
+def test_10_4_21_a_target_that_fails_takes_the_others_back(permits: Permits) -> None:
     """Every target or none, on purpose: what was applied before the failure goes, and the retry gives all of them."""
     stage = permits.stage
     stage.manager(permits=True)
@@ -136,7 +136,7 @@ def test_a_target_that_fails_takes_the_others_back(permits: Permits) -> None:
 # 22: templates of others.
 
 
-def test_a_local_template_of_another_namespace_cannot_be_named(permits: Permits) -> None:
+def test_10_4_22_a_local_template_of_another_namespace_cannot_be_named(permits: Permits) -> None:
     """The look-up is by the namespace of the permit, and a reference has no other."""
     stage = permits.stage
     other = stage.namespace("other")
@@ -157,7 +157,7 @@ def test_a_local_template_of_another_namespace_cannot_be_named(permits: Permits)
 
 
 @pytest.mark.parametrize("everywhere", [False, True], ids=["local", "global"])
-def test_a_condition_keeps_a_target_as_it_is(permits: Permits, everywhere: bool) -> None:
+def test_10_4_23_a_condition_keeps_a_target_as_it_is(permits: Permits, everywhere: bool) -> None:
     """What is there is not even written, what is absent is made, and the permit is active; both as the snapshot says it."""
     stage = permits.stage
     theirs = stage.create(target(permits, "theirs") | {"data": {"theirs": "1"}})
@@ -180,7 +180,7 @@ def test_a_condition_keeps_a_target_as_it_is(permits: Permits, everywhere: bool)
     assert stage.read(theirs)["metadata"]["resourceVersion"] == theirs["metadata"]["resourceVersion"]
 
 
-def test_a_condition_that_cannot_be_evaluated_fails_the_preflight(permits: Permits) -> None:
+def test_10_4_23_a_condition_that_cannot_be_evaluated_fails_the_preflight(permits: Permits) -> None:
     """The failure names the target, and nothing of what the object holds."""
     stage = permits.stage
     stage.create(target(permits) | {"data": {"key": "hidden"}})
@@ -196,7 +196,7 @@ def test_a_condition_that_cannot_be_evaluated_fails_the_preflight(permits: Permi
 # 24: marks.
 
 
-def test_nobody_sets_the_marks_of_a_permit(permits: Permits) -> None:
+def test_10_4_24_nobody_sets_the_marks_of_a_permit(permits: Permits) -> None:
     """Neither who may write the object, nor the account, nor an administrator: on a new object, a free one, and what it gave."""
     stage = permits.stage
     stage.manager(permits=True)
