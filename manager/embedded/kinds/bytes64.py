@@ -3,6 +3,9 @@
 import base64
 import binascii
 
+WRONG = "illegal base64 data"
+"""How Go begins to complain."""
+
 
 class NotBase64(ValueError):
     """A text that is no base64; the message is Go's."""
@@ -14,7 +17,7 @@ def canonical(text: str) -> str:
     try:
         return base64.b64encode(base64.b64decode(bare, validate=True)).decode()
     except (binascii.Error, ValueError):
-        raise NotBase64(f"illegal base64 data at input byte {_fault(text)}") from None
+        raise NotBase64(f"{WRONG} at input byte {_fault(text)}") from None
 
 
 _ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")

@@ -18,6 +18,7 @@ from apis.meta import Manifest
 from manager.embedded import causes, structural
 from manager.embedded.fields import FieldSet
 from manager.embedded.kinds import (
+    bytes64,
     codec,
     customs,
     defaults,
@@ -129,8 +130,23 @@ class Strategy:
         return defaults.default(self._type, _copied(obj))
 
     def finish(self, merged: Manifest) -> Manifest:
-        """What server-side apply merged, read and with its defaults."""
-        return self.default(self.decode(merged)[0])
+        """What server-side apply merged, read and with its defaults.
+
+        Raises StatusError: 500 for bytes that are no base64, which a schema takes for any text.
+        """
+        try:
+            return self.default(self.read(merged)[0])
+        except Undecodable as error:
+            said = str(error)
+            wrong = self._unconvertible(merged, said) if said.startswith(bytes64.WRONG) else self._undecodable(said)
+            raise wrong from None
+
+    def _unconvertible(self, merged: Manifest, why: str) -> StatusError:
+        metadata, group = merged.get("metadata") or {}, self.served.group
+        kind = f"{group}/{self.served.version}, Kind={self.served.kind}"
+        about = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {kind}"
+        said = f"unable to convert unstructured object to {kind}: error decoding from json: {why}"
+        return StatusError(500, "", f"failed to convert new object ({about}) to proper version: {said}")
 
     # From an object to what is stored
 
