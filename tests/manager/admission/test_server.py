@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-import structlog
 
 from apis.problems import Unavailable
 from manager.admission import server as module
 from manager.admission.certificates import Own
 from manager.admission.server import BODY_BOUND, Handler, Server
+from tests.support.logs import logged
 
 Manifest = dict[str, Any]
 HOST = "127.0.0.1"
@@ -128,7 +128,7 @@ async def test_a_handler_that_fails_allows_nothing(path: str, code: int, reason:
         await asyncio.Event().wait()
         raise AssertionError
 
-    with structlog.testing.capture_logs() as logged:
+    with logged() as lines:
         async with serving(HANDLERS | {"/slow": slow}, answer_seconds=0.2) as connect:
             client = await connect()
             response = await client.review(path, object={"data": SECRET})
@@ -136,8 +136,8 @@ async def test_a_handler_that_fails_allows_nothing(path: str, code: int, reason:
     assert not response["allowed"]
     assert (response["status"]["code"], response["status"]["reason"]) == (code, reason)
     assert says in response["status"]["message"]
-    assert SECRET not in str(response) + str(logged)
-    assert [line["path"] for line in logged] == [path]
+    assert SECRET not in str(response) + str(lines)
+    assert [line["path"] for line in lines] == [path]
 
 
 REQUESTS = [

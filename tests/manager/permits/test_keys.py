@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-import structlog
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from apis.meta import Manifest
@@ -19,6 +18,7 @@ from manager.permits.signatures import key_id
 from manager.world import Resource
 from tests.realserver.access import Access
 from tests.support.api import Api, ref
+from tests.support.logs import logged
 from tests.support.objects import Objects
 from tests.support.running import endpoint
 
@@ -239,7 +239,7 @@ async def test_a_namespace_that_is_not_there_is_told(world: World):
 
 async def test_nothing_of_a_key_is_logged_or_shown(world: World, api: Api):
     """Not by making, renewing or printing it."""
-    with structlog.testing.capture_logs() as lines:
+    with logged() as lines:
         ring = await world.opened()
         first = stored(api, world.namespace, "Secret")[f"{ring.current}.key"]
         await ring.rotate()
