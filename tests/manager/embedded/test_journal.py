@@ -1,6 +1,5 @@
 """The journal: what was acknowledged is there after any end of the process."""
 
-import json
 import os
 import random
 import signal
@@ -13,6 +12,7 @@ from time import monotonic, sleep
 
 import httpx
 import pytest
+import yaml
 
 from manager.embedded.journal import FILE, InUse, Journal
 from manager.embedded.store import Change, Key, Kind, Store
@@ -94,7 +94,7 @@ class Process:
             assert self.process.poll() is None
             assert monotonic() < deadline
             sleep(0.02)
-        told = json.loads(self.kubeconfig.read_text())
+        told = yaml.safe_load(self.kubeconfig.read_text())
         self.url = told["clusters"][0]["cluster"]["server"]
         self.token = told["users"][0]["user"]["token"]
         self.ca = folder / "ca.pem"
