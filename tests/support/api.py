@@ -144,10 +144,18 @@ class Api:
         content_type: str = "application/json",
         **query: Any,
     ) -> Reply:
-        """Send one request to a path of the server; `body` may be text that is sent as it is."""
+        """Send one request to a path of the server; `body` may be text that is sent as it is.
+
+        A read whose connection is closed before an answer comes is sent once more, as Go's client and kubectl do.
+        """
         content = body if body is None or isinstance(body, str) else json.dumps(body)
         headers = self._headers(accept, content_type if content is not None else None)
-        answer = self._http.request(method, path, params=_params(query), content=content, headers=headers)
+        try:
+            answer = self._http.request(method, path, params=_params(query), content=content, headers=headers)
+        except httpx.RemoteProtocolError:
+            if method != "GET":
+                raise
+            answer = self._http.request(method, path, params=_params(query), content=content, headers=headers)
         return Reply(answer.status_code, _decoded(answer), dict(answer.headers))
 
     def path(
