@@ -106,6 +106,7 @@ realserver: $(READY) ## A real control plane in the foreground, to try things by
 programs: $(READY)
 	@$(BIN)/python -m tests.realserver.assets >/dev/null || test -z "$$CI"
 	@$(BIN)/python -m tests.helm.assets >/dev/null || test -z "$$CI"
+	@$(BIN)/python -m tests.gotemplate.assets >/dev/null || test -z "$$CI"
 
 clean: ## Remove the virtual environments, caches and build output
 	rm -rf .venv .venv-* $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

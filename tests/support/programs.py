@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 
@@ -26,7 +27,8 @@ class Programs:
     """The programs of one Go module: what its `tool` lines name.
 
     `package` is the module of which `go.mod` pins the version; `stamps` are variables that the linker sets; `built_as` maps
-    the name that Go gives a program to the one it has; `remedy` ends the line that says how to do without Go.
+    the name that Go gives a program to the one it has; `sources` are our own files in it, whose change is another version;
+    `remedy` ends the line that says how to do without Go.
     """
 
     title: str
@@ -36,12 +38,17 @@ class Programs:
     minutes: str
     stamps: Mapping[str, str] = field(default_factory=dict)
     built_as: Mapping[str, str] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
     remedy: str = ""
 
     @property
     def version(self) -> str:
-        """The version that `go.mod` pins, without the `v`."""
-        return pinned(self.module, self.package)
+        """The version that `go.mod` pins, without the `v`, and the digest of our own sources where there are any."""
+        version = pinned(self.module, self.package)
+        if not self.sources:
+            return version
+        digest = sha256(b"\0".join((self.module / source).read_bytes() for source in ("go.sum", *self.sources)))
+        return f"{version}-{digest.hexdigest()[:12]}"
 
     def find(self) -> Path:
         """The folder that holds the programs, built if need be. Raises `Unavailable`."""
@@ -110,7 +117,7 @@ class Programs:
 
 def pinned(module: Path, package: str) -> str:
     """The version of a package that the `go.mod` in this folder pins, without the `v`."""
-    found = re.search(rf"^\s*{re.escape(package)} v(\S+)", (module / "go.mod").read_text(), re.MULTILINE)
+    found = re.search(rf"^\s*(?:require )?{re.escape(package)} v(\S+)", (module / "go.mod").read_text(), re.MULTILINE)
     assert found, f"{module}/go.mod pins no {package}"
     return found.group(1)
 

@@ -1,0 +1,1 @@
+"""Go's text/template in Python: the same text for the same data, and the same errors, within bounds."""

@@ -1,0 +1,1 @@
+"""The program that executes templates as Go and sprig do, in the versions that its `go.mod` pins."""
