@@ -13,13 +13,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 import structlog
 
 from apis.copyhold.tenant import KIND as TENANT
 from apis.kind import Kind, Parent, find, kinds
-from apis.meta import GROUP, MANAGED, Key, Manifest
+from apis.meta import GROUP, MANAGED, Key, Manifest, older
 from apis.problems import Problem
 from manager.desk import Wait
 from manager.index import Index
@@ -28,7 +29,7 @@ from manager.state import State
 from manager.wakeups import Wakeups, namespace_of
 from manager.watch import Replace, follow
 from manager.watch import State as Follows
-from manager.world import Cluster, Event, Resource
+from manager.world import Cluster, Event, Listing, Resource
 
 log = structlog.get_logger("copyhold")
 
@@ -151,6 +152,7 @@ class Watches:
         metadata: bool = False,
         seen: Callable[[], None] | None = None,
         lost: Callable[[], None] | None = None,
+        listed: Callable[[Listing], None] | None = None,
     ) -> Stream:
         known = self._streams.get(name)
         if known is not None:
@@ -159,6 +161,8 @@ class Watches:
         again = asyncio.Event()
 
         def take(change: Replace | Event) -> None:
+            if isinstance(change, Replace) and listed is not None:
+                listed(change.listing)
             for event in [change] if isinstance(change, Event) else [Event("ADDED", item) for item in change.listing.items]:
                 handler(event)
 
@@ -310,8 +314,24 @@ class Watches:
             self._wakeups.kind_unseen(group, kind)
 
         return self._follow(
-            ("target", group, kind), resource, handle, labels=f"{MANAGED}=true", metadata=True, seen=seen, lost=lost
+            ("target", group, kind),
+            resource,
+            handle,
+            labels=f"{MANAGED}=true",
+            metadata=True,
+            seen=seen,
+            lost=lost,
+            listed=partial(self._listed, group, kind),
         )
+
+    def _listed(self, group: str, kind: str, listing: Listing) -> None:
+        """What only the answers to our own writes told of, and a later list does not have, went while nobody watched."""
+        there = {(namespace_of(item), item["metadata"]["name"]) for item in listing.items}
+        for key in list(self._index.keys(group, kind)):
+            live = None if (key.namespace, key.name) in there else self._index.live(key)
+            if live is not None and older(live.version, listing.resource_version):
+                self._index.remove(key, live.uid)
+                self._wakeups.target(key, live, None)
 
     # Sources.
 

@@ -2,13 +2,15 @@
 
 from typing import Any, cast
 
-from apis.meta import Manifest
+from apis.meta import Key, Manifest
 from manager.index import Index
 from manager.queue import Queue
 from manager.state import State
 from manager.wakeups import Wakeups
 from manager.watches import Watches
-from manager.world import Cluster, Event
+from manager.world import Cluster, Event, Listing
+from policy.ownership import Live
+from tests.support.build import live
 
 
 def tenant(version: str, namespaces: list[str]) -> Manifest:
@@ -27,3 +29,26 @@ def test_a_status_that_a_lagging_watch_brings_is_compared_again() -> None:
     assert told == ["red"]
     watches._tenant(Event("MODIFIED", tenant("9", ["a", "b"])))
     assert told == ["red"], "what says the same is no news"
+
+
+def test_what_a_first_list_does_not_have_is_gone_unless_it_was_written_later() -> None:
+    """Until a watch is there, the index knows targets from our own writes alone; one may go before the watch begins."""
+    index, woken = Index(), list[Key]()
+
+    class Noting(Wakeups):
+        def target(self, key: Key, before: Live | None, after: Live | None) -> None:
+            assert before is not None
+            assert after is None
+            woken.append(key)
+
+    wakeups = Noting(State(), index, Queue(), {}, frozenset())
+    watches = Watches(cast(Cluster, None), State(), index, wakeups, 1, 1, None)
+    old, new, there = (Key("", "ConfigMap", "a", name) for name in ("old", "new", "there"))
+    for key, version in ((old, "5"), (new, "12"), (there, "5")):
+        index.note(key, live(uid=key.name, version=version))
+    item: Manifest = {"metadata": {"namespace": "a", "name": "there", "uid": "there", "resourceVersion": "5"}}
+    watches._listed("", "ConfigMap", Listing([item], "10"))
+    assert woken == [old]
+    assert index.live(old) is None
+    assert index.live(new) is not None
+    assert index.live(there) is not None
