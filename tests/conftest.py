@@ -3,7 +3,6 @@
 A test that asks for `server` (or for what stands on it: `api`, `stage`) runs twice, on each kind of server.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,10 +10,11 @@ import pytest
 from hypothesis import settings
 
 from tests.realserver.access import Access
-from tests.realserver.assets import Unavailable, find
+from tests.realserver.assets import find
 from tests.realserver.shared import Shared
 from tests.support.api import Api, Manifest, ref
 from tests.support.embedded import EmbeddedServer
+from tests.support.finding import found
 from tests.support.names import fresh
 
 # Machines are shared and noisy: no test asserts a time, and hypothesis asserts none either.
@@ -80,16 +80,7 @@ def realserver(pytestconfig: pytest.Config) -> Access:
 
 def _found(pytestconfig: pytest.Config) -> Path:
     """The programs of the control plane, built if need be."""
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    try:
-        # A build takes minutes: let its progress be seen.
-        with capture.global_and_fixture_disabled():
-            return find()
-    except Unavailable as error:
-        missing = str(error)
-    if os.environ.get("CI"):
-        pytest.fail(missing, pytrace=False)
-    pytest.skip(missing)
+    return found(pytestconfig, find)
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ from pydantic import Field
 from apis.copyhold import VERSION
 from apis.copyhold.globaltenantresource import Account
 from apis.copyhold.labels import LabelSelector
-from apis.copyhold.permittemplate import PermitTemplateSpec, PermitTemplateStatus
-from apis.kind import AGE, Column, Kind, condition_column
+from apis.copyhold.permittemplate import COLUMNS, PermitTemplateSpec, PermitTemplateStatus
+from apis.kind import Kind
 from apis.meta import GROUP
 from apis.rule import Ruled
 
@@ -47,11 +47,5 @@ KIND = Kind(
     short_names=("grpt",),
     namespaced=False,
     model=GlobalResourcePermitTemplate,
-    columns=(
-        Column("Default", ".spec.defaultDuration"),
-        Column("Max", ".spec.maxDuration"),
-        condition_column("Ready", "status"),
-        condition_column("Status", "message"),
-        AGE,
-    ),
+    columns=COLUMNS,
 )

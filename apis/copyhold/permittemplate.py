@@ -10,7 +10,16 @@ from apis.copyhold.group import ResourceGroup
 from apis.copyhold.query import Context
 from apis.copyhold.status import Status
 from apis.copyhold.subject import SubjectKind
+from apis.kind import AGE, Column, condition_column
 from apis.rule import Rule, Ruled
+
+COLUMNS = (
+    Column("Default", ".spec.defaultDuration"),
+    Column("Max", ".spec.maxDuration"),
+    condition_column("Ready", "status"),
+    condition_column("Status", "message"),
+    AGE,
+)
 
 Length = Annotated[str, Field(max_length=32, json_schema_extra={"pattern": LONG_PATTERN}), AfterValidator(long_checked)]
 """A Go duration that also knows days and weeks: `30m`, `8h`, `30d`."""

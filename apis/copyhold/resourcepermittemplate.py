@@ -2,8 +2,8 @@
 
 from apis.copyhold import VERSION
 from apis.copyhold.common import ObjectName
-from apis.copyhold.permittemplate import PermitTemplateSpec, PermitTemplateStatus
-from apis.kind import AGE, Column, Kind, condition_column
+from apis.copyhold.permittemplate import COLUMNS, PermitTemplateSpec, PermitTemplateStatus
+from apis.kind import Kind
 from apis.meta import GROUP
 from apis.rule import Ruled
 
@@ -40,11 +40,5 @@ KIND = Kind(
     short_names=("rpt",),
     namespaced=True,
     model=ResourcePermitTemplate,
-    columns=(
-        Column("Default", ".spec.defaultDuration"),
-        Column("Max", ".spec.maxDuration"),
-        condition_column("Ready", "status"),
-        condition_column("Status", "message"),
-        AGE,
-    ),
+    columns=COLUMNS,
 )

@@ -1,13 +1,11 @@
 """What tests of the deployment share: the program helm, and the chart as it renders."""
 
-import os
-
 import pytest
 
 from tests.helm.assets import find
 from tests.support.crds import crds
+from tests.support.finding import found
 from tests.support.helm import Helm
-from tests.support.programs import Unavailable
 from tests.support.rights import manager_access
 
 __all__ = ["crds", "helm", "manager_access"]
@@ -24,13 +22,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def helm(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Helm:
     """The program, found or built; without it the test is skipped, and in CI it fails."""
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    try:
-        # A build takes minutes: let its progress be seen.
-        with capture.global_and_fixture_disabled():
-            return Helm(find(), tmp_path_factory.mktemp("helm"))
-    except Unavailable as error:
-        missing = str(error)
-    if os.environ.get("CI"):
-        pytest.fail(missing, pytrace=False)
-    pytest.skip(missing)
+    return Helm(found(pytestconfig, find), tmp_path_factory.mktemp("helm"))
